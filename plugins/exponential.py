@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,11 @@ from primax.extend.provisional.elementwise import (
     row,
 )
 from primax.extend.rule_types import Table
-from primax.plugins.arithmetic import add, div, max_p, mul, sub
+from primax.plugins.arithmetic import add, clamp_p, div, max_p, mul, sub
+from primax.plugins.bitwise import bitwise_and, shift_left, shift_right_arithmetic
 from primax.plugins.comparison import eq, ne
-from primax.plugins.structural import convert_element_type
+from primax.plugins.rounding import RoundingMethod, round_p
+from primax.plugins.structural import bitcast_convert_type, convert_element_type, zeros_like
 
 __all__ = [
     "cbrt",
@@ -67,6 +69,7 @@ log_p = core.Primitive("log")
 logistic_p = core.Primitive("logistic")
 pow_p = core.Primitive("pow")
 rsqrt_p = core.Primitive("rsqrt")
+sech_squared_p = core.Primitive("sech_squared")  # 1 / cosh(x)**2; its rules are those of trigonometry
 sqrt_p = core.Primitive("sqrt")
 
 
@@ -163,10 +166,45 @@ def pow(x: Any, y: Any) -> Array:
 _exponential = accurate("stablehlo.exponential")
 
 
+def in_float32(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """The lowering of a function of one array, whose narrower floating dtypes are converted to float32 and back."""
+
+    def widened(x: Any, **params: Any) -> Array:
+        dtype = core.get_aval(x).dtype
+        if dtype.itemsize >= 4:
+            return compute(x, **params)
+        return convert_element_type(compute(convert_element_type(x, np.float32), **params), dtype)
+
+    widened.__name__ = compute.__name__
+    return mlir.lower_fun(widened, multiple_results=False)
+
+
+def _exp2_of_real(x: Any, **params: Any) -> Array:
+    """exp((x - n) log(2)) times 2**n, for the integer n next to x: the error of x log(2) would grow with x."""
+    dtype = core.get_aval(x).dtype
+    limits = np.finfo(dtype)
+    bias, digits = int(limits.maxexp) - 1, int(limits.nmant)
+    integer = np.dtype(f"int{limits.bits}")
+    x = clamp_p.bind(like(x, -bias - digits - 3), x, like(x, bias + 3))
+    whole = round_p.bind(x, rounding_method=RoundingMethod.TO_NEAREST_EVEN)
+    exponent = convert_element_type(whole, integer)
+    half = shift_right_arithmetic(exponent, integer.type(1))
+
+    def power_of_two(n: Any) -> Array:
+        return bitcast_convert_type(shift_left(add(n, integer.type(bias)), integer.type(digits)), dtype)
+
+    # By two factors, of which neither leaves the range.
+    scaled = mul(exp_p.bind(mul(sub(x, whole), like(x, math.log(2))), **params), power_of_two(half))
+    return mul(scaled, power_of_two(sub(exponent, half)))
+
+
+_exp2_by_parts = in_float32(_exp2_of_real)
+
+
 def _exp2_lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> Sequence[mlir.ir.Value]:
     hlo, aval = mlir.hlo, ctx.avals_in[0]
     if not dtypes.is_complex(aval.dtype):
-        return _exponential(ctx, hlo.multiply(x, ir_full(math.log(2), aval)), **params)
+        return _exp2_by_parts(ctx, x, **params)
     # By parts, since a product of complex numbers gives NaN for infinite ones.
     part = aval.update(dtype=np.empty(0, aval.dtype).real.dtype)
     factor = ir_full(math.log(2), part)
@@ -206,9 +244,16 @@ def _pow_lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Sequence[mli
 
 
 def _pow_jvp_base(t: Any, out: Any, x: Any, y: Any) -> Array:
-    y_dtype = core.get_aval(y).dtype
+    aval = core.get_aval(y)
+    y_dtype = aval.dtype
     if not dtypes.is_integer(y_dtype):
-        return mul(t, mul(y, pow(x, sub(y, like(y, 1.0)))))
+        if isinstance(y, float | np.generic):
+            # A known exponent: where it is 0, the result does not depend on x.
+            return mul(t, mul(y, pow(x, sub(y, like(y, 1.0))))) if y else zeros_like(t)
+        # y * x ** (y - 1). At x = y = 0 take 1 for x, so that it is 0; elsewhere its derivative by y must stay.
+        neither = bitwise_and(eq(x, like(x, 0.0)), eq(y, like(y, 0.0)))
+        base = add(x, convert_element_type(neither, core.get_aval(x).dtype))
+        return mul(t, mul(y, pow(base, sub(y, like(y, 1.0)))))
     # y * x ** (y - 1), with 0 for the exponent if y is 0, so that the derivative is 0 at x = 0. The difference must
     # not wrap around, as for the least int8.
     if y_dtype.itemsize < 4:
@@ -248,8 +293,7 @@ RULES: Table = dict(
             expm1_p,
             INEXACT,
             accurate("stablehlo.exponential_minus_one"),
-            lambda t, out, x, **_: mul(t, add(out, like(x, 1.0))),
-            uses_result=True,
+            lambda t, x, **params: mul(t, exp(x, **params)),
             makes_nan=True,
         ),
         row(log_p, INEXACT, accurate("stablehlo.log"), lambda t, x, **_: div(t, x), at=_POSITIVE, makes_nan=True),
@@ -257,7 +301,7 @@ RULES: Table = dict(
             log2_p,
             INEXACT,
             _log2_lowering,
-            lambda t, x, **_: div(t, mul(x, like(x, math.log(2)))),
+            lambda t, x, **_: mul(t, div(like(x, 1 / math.log(2)), x)),
             at=_POSITIVE,
             makes_nan=True,
         ),
@@ -280,8 +324,7 @@ RULES: Table = dict(
             logistic_p,
             INEXACT,
             accurate("stablehlo.logistic"),
-            lambda t, out, x, **_: mul(t, mul(out, sub(like(x, 1.0), out))),
-            uses_result=True,
+            lambda t, x, **_: mul(t, mul(sech_squared_p.bind(mul(x, like(x, 0.5))), like(x, 0.25))),
             makes_nan=True,
         ),
         row(
@@ -297,7 +340,7 @@ RULES: Table = dict(
             rsqrt_p,
             INEXACT,
             accurate("stablehlo.rsqrt"),
-            lambda t, out, x, **_: mul(t, mul(div(out, x), like(x, -0.5))),
+            lambda t, out, x, **_: mul(t, div(mul(out, like(x, -0.5)), x)),
             uses_result=True,
             at=_POSITIVE,
             makes_nan=True,

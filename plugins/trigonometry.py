@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from primax.extend import core, dtypes, hookimpl
 from primax.extend.core import Array
 from primax.extend.interpreters import ad, mlir
 from primax.extend.provisional.accuracy import AccuracyMode, Tolerance, accurate, require_accuracy
 from primax.extend.provisional.elementwise import INEXACT, like, row
 from primax.extend.rule_types import Table
-from primax.plugins.arithmetic import add, complex_p, div, imag, mul, neg, real_p, square, sub
+from primax.plugins.arithmetic import abs_p, add, complex_p, div, imag, max_p, min_p, mul, neg, real_p, square, sub
 from primax.plugins.bitwise import bitwise_and, bitwise_not
 from primax.plugins.comparison import eq, lt
-from primax.plugins.exponential import expm1, rsqrt
+from primax.plugins.exponential import exp, in_float32, one_minus_square, rsqrt, sech_squared_p, sqrt
 from primax.plugins.rounding import is_finite
-from primax.plugins.structural import select_n_p
+from primax.plugins.structural import convert_element_type, select_n_p
 
 __all__ = [
     "acos",
@@ -58,6 +60,7 @@ atan_p = core.Primitive("atan")
 atanh_p = core.Primitive("atanh")
 cos_p = core.Primitive("cos")
 cosh_p = core.Primitive("cosh")
+rsqrt_one_plus_square_p = core.Primitive("rsqrt_one_plus_square")
 sin_p = core.Primitive("sin")
 sinh_p = core.Primitive("sinh")
 tan_p = core.Primitive("tan")
@@ -147,12 +150,20 @@ def atanh(x: Any) -> Array:
     return atanh_p.bind(x)
 
 
-def _one_minus_square(x: Any) -> Array:
-    return sub(like(x, 1.0), square(x))
-
-
 def _one_plus_square(x: Any) -> Array:
     return add(square(x), like(x, 1.0))
+
+
+def _turned(x: Any) -> Array:
+    """i x for complex x, by parts, so that an infinite part does not make the other one NaN."""
+    return complex_p.bind(neg(imag(x)), real_p.bind(x))
+
+
+def _asin_derivative(x: Any) -> Array:
+    """1 / sqrt(1 - x**2), without overflow of the square of a complex number."""
+    if dtypes.is_complex(core.get_aval(x).dtype):
+        return rsqrt_one_plus_square_p.bind(_turned(x))
+    return rsqrt(one_minus_square(x))
 
 
 def _acosh_derivative(x: Any) -> Array:
@@ -162,8 +173,9 @@ def _acosh_derivative(x: Any) -> Array:
 
 
 def _atanh_jvp(t: Any, x: Any) -> Array:
-    one = like(x, 1.0)
-    return div(t, mul(sub(one, x), add(one, x)))
+    if dtypes.is_complex(core.get_aval(x).dtype):
+        return mul(t, square(_asin_derivative(x)))
+    return div(t, one_minus_square(x))
 
 
 def _atan2_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
@@ -172,18 +184,52 @@ def _atan2_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     out = atan2(x, y)
     if type(tx) is ad.Zero and type(ty) is ad.Zero:
         return out, ad.Zero.from_primal_value(out)
-    norm = add(square(x), square(y))
-    along_x = tx if type(tx) is ad.Zero else mul(tx, div(y, norm))
-    along_y = ty if type(ty) is ad.Zero else mul(ty, div(neg(x), norm))
-    return out, ad.add_tangents(along_x, along_y)
+    dtype = core.get_aval(out).dtype
+    if dtypes.is_complex(dtype):
+        norm = add(square(x), square(y))
+        along_x = tx if type(tx) is ad.Zero else mul(tx, div(y, norm))
+        along_y = ty if type(ty) is ad.Zero else mul(ty, div(neg(x), norm))
+        return out, ad.add_tangents(along_x, along_y)
+    # The angle is the imaginary part of log(y + ix). Its derivative is a complex quotient, in which no square overflows.
+    wide = dtype if dtype.itemsize >= 4 else np.dtype(np.float32)
+
+    def joined(abscissa: Any, ordinate: Any) -> Array:
+        return complex_p.bind(_as(abscissa, wide), _as(ordinate, wide))
+
+    zero = like(out, 0.0)
+    t = joined(zero if type(ty) is ad.Zero else ty, zero if type(tx) is ad.Zero else tx)
+    return out, _as(imag(div(t, joined(y, x))), dtype)
 
 
 def _hyperbolic(y: Any) -> tuple[Any, Any]:
-    """sinh(y) and cosh(y), accurate near 0 and for large values."""
-    up, down = expm1(y), expm1(neg(y))
-    half = like(y, 0.5)
-    cosh = add(mul(add(up, down), half), like(y, 1.0))
-    return mul(sub(up, down), half), cosh
+    """sinh(y) and cosh(y): from exp(abs(y) / 2), which does not overflow before they do; near 0 sinh from its series."""
+    one, half = like(y, 1.0), like(y, 0.5)
+    size = abs_p.bind(y)
+    root = exp(mul(size, half))
+    large, small = mul(mul(root, half), root), div(half, square(root))
+    sinh = sub(large, small)
+    series, squared = one, square(y)
+    for n in range(6 if core.get_aval(y).dtype.itemsize == 4 else 9, 0, -1):
+        series = add(mul(mul(squared, like(y, 1 / (2 * n * (2 * n + 1)))), series), one)
+    away = select_n_p.bind(lt(y, like(y, 0.0)), sinh, neg(sinh))
+    return select_n_p.bind(lt(size, one), away, mul(y, series)), add(large, small)
+
+
+def _real_sinh(x: Any) -> Array:
+    return _hyperbolic(x)[0]
+
+
+def _real_cosh(x: Any) -> Array:
+    return _hyperbolic(x)[1]
+
+
+def _real_asin(x: Any) -> Array:
+    """From both legs of the triangle, of which none is rounded to 0."""
+    return atan2(x, sqrt(one_minus_square(x)))
+
+
+def _as(x: Any, dtype: Any) -> Any:
+    return x if core.get_aval(x).dtype == dtype else convert_element_type(x, dtype)
 
 
 def _complex_sin(z: Any) -> Array:
@@ -204,6 +250,35 @@ def _complex_cos(z: Any) -> Array:
     return complex_p.bind(mul(cos(x), cosh), across)
 
 
+def _complex_sinh(z: Any) -> Array:
+    """-i sin(iz)."""
+    return neg(_turned(_complex_sin(_turned(z))))
+
+
+def _complex_cosh(z: Any) -> Array:
+    """cos(iz)."""
+    return _complex_cos(_turned(z))
+
+
+def _sech_squared(x: Any) -> Array:
+    """1 / cosh(x)**2, which does not overflow, and has all digits where tanh(x) rounds to 1."""
+    if dtypes.is_complex(core.get_aval(x).dtype):
+        return square(div(like(x, 1.0), _complex_cosh(x)))
+    power = exp(neg(abs_p.bind(x)))
+    return square(div(mul(power, like(x, 2.0)), add(square(power), like(x, 1.0))))
+
+
+def _rsqrt_one_plus_square(x: Any) -> Array:
+    """1 / sqrt(1 + x**2) without overflow; with the branch cuts of asinh for complex numbers."""
+    one = like(x, 1.0)
+    if dtypes.is_complex(core.get_aval(x).dtype):
+        turned = _turned(x)
+        return mul(rsqrt(add(one, turned)), rsqrt(sub(one, turned)))
+    size = abs_p.bind(x)
+    larger = max_p.bind(size, one)
+    return div(rsqrt(_one_plus_square(div(min_p.bind(size, one), larger))), larger)
+
+
 def _by_parts(operation: str, parts: Any) -> Callable[..., Any]:
     """A lowering to one operation for real numbers, and to operations on the parts of complex ones."""
     real, by_parts = accurate(operation), mlir.lower_fun(parts, multiple_results=False)
@@ -212,6 +287,25 @@ def _by_parts(operation: str, parts: Any) -> Callable[..., Any]:
         return by_parts(ctx, x) if dtypes.is_complex(ctx.avals_in[0].dtype) else real(ctx, x, **params)
 
     lowering.__name__ = f"lower_to({operation})"
+    return lowering
+
+
+def _formula(compute: Callable[[Any], Any], of_complex: Callable[[Any], Any] | str | None = None) -> Callable[..., Any]:
+    """A lowering to several operations, for which narrow floating numbers are widened.
+
+    `of_complex` is the formula of complex numbers, or their operation; that of real ones if None.
+    """
+    real = in_float32(compute)
+    by_parts = (
+        mlir.nary(of_complex)
+        if isinstance(of_complex, str)
+        else mlir.lower_fun(of_complex or compute, multiple_results=False)
+    )
+
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Sequence[mlir.ir.Value]:
+        return (by_parts if dtypes.is_complex(ctx.avals_in[0].dtype) else real)(ctx, x)
+
+    lowering.__name__ = f"lower_to({compute.__name__.strip('_')})"
     return lowering
 
 
@@ -241,28 +335,43 @@ RULES: Table = dict(
             uses_result=True,
             makes_nan=True,
         ),
-        row(asin_p, INEXACT, "chlo.asin", lambda t, x: mul(t, rsqrt(_one_minus_square(x))), at=_UNIT, makes_nan=True),
+        row(asin_p, INEXACT, _formula(_real_asin, "chlo.asin"), lambda t, x: mul(t, _asin_derivative(x)), at=_UNIT, makes_nan=True),
         row(
             acos_p,
             INEXACT,
             "chlo.acos",
-            lambda t, x: mul(t, neg(rsqrt(_one_minus_square(x)))),
+            lambda t, x: mul(t, neg(_asin_derivative(x))),
             at=_UNIT,
             makes_nan=True,
         ),
-        row(atan_p, INEXACT, "chlo.atan", lambda t, x: div(t, _one_plus_square(x)), makes_nan=True),
+        row(atan_p, INEXACT, "chlo.atan", lambda t, x: mul(t, square(rsqrt_one_plus_square_p.bind(x))), makes_nan=True),
         row(atan2_p, (INEXACT, INEXACT), "stablehlo.atan2", jvp_rule=_atan2_jvp, makes_nan=True),
-        row(sinh_p, INEXACT, "chlo.sinh", lambda t, x: mul(t, cosh_p.bind(x)), makes_nan=True),
-        row(cosh_p, INEXACT, "chlo.cosh", lambda t, x: mul(t, sinh_p.bind(x)), makes_nan=True),
+        row(sinh_p, INEXACT, _formula(_real_sinh, _complex_sinh), lambda t, x: mul(t, cosh_p.bind(x)), makes_nan=True),
+        row(cosh_p, INEXACT, _formula(_real_cosh, _complex_cosh), lambda t, x: mul(t, sinh_p.bind(x)), makes_nan=True),
         row(
             tanh_p,
             INEXACT,
             accurate("stablehlo.tanh"),
-            lambda t, out, x, **_: mul(t, _one_minus_square(out)),
+            lambda t, x, **_: mul(t, sech_squared_p.bind(x)),
+            makes_nan=True,
+        ),
+        row(
+            sech_squared_p,
+            INEXACT,
+            _formula(_sech_squared),
+            lambda t, out, x: mul(t, mul(mul(out, tanh(x)), like(x, -2.0))),
             uses_result=True,
             makes_nan=True,
         ),
-        row(asinh_p, INEXACT, "chlo.asinh", lambda t, x: mul(t, rsqrt(_one_plus_square(x))), makes_nan=True),
+        row(asinh_p, INEXACT, "chlo.asinh", lambda t, x: mul(t, rsqrt_one_plus_square_p.bind(x)), makes_nan=True),
+        row(
+            rsqrt_one_plus_square_p,
+            INEXACT,
+            _formula(_rsqrt_one_plus_square),
+            lambda t, out, x: mul(t, mul(neg(mul(x, out)), square(out))),
+            uses_result=True,
+            makes_nan=True,
+        ),
         row(
             acosh_p,
             INEXACT,

@@ -15,18 +15,17 @@ from primax.extend.provisional.arguments import canonical_axis
 from primax.extend.provisional.elementwise import like
 from primax.nn.arguments import inexact, inexact_number, number, weakly_inexact
 from primax.numpy.creation import asarray
-from primax.numpy.formulas import logaddexp
+from primax.numpy.formulas import hypot, logaddexp
 from primax.numpy.promotion import aval_of, promote, strong
 from primax.numpy.rounding import clip
 from primax.numpy.selection import choose, where
 from primax.numpy.ufuncs import tanh, to_inexact
 from primax.plugins import exponential, special
-from primax.plugins.arithmetic import max_p, min_p, square_p
+from primax.plugins.arithmetic import clamp_p, max_p, min_p, square_p
 from primax.plugins.calls import jit
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.structural import stop_gradient
 from primax.plugins.structural.slicing import slice_in_dim
-from primax.plugins.trigonometry import tanh_p
 
 __all__ = [
     "celu",
@@ -148,8 +147,16 @@ def soft_sign(x: Any) -> Array:
     Args:
       x: an array or a number; integers are converted to a floating dtype.
     """
-    x = inexact_number("soft_sign", x)
+    return _soft_sign(inexact_number("soft_sign", x))
+
+
+@custom_jvp
+def _soft_sign(x: Any) -> Array:
     return x / (abs(x) + 1.0)
+
+
+# The derivative of the quotient would be the difference of two numbers that are nearly equal.
+_soft_sign.defjvps(lambda t, out, x: t * square_p.bind(1.0 / (abs(x) + 1.0)))
 
 
 @jit
@@ -287,7 +294,10 @@ def gelu(x: Any, approximate: bool = True) -> Array:
 def _gelu(x: Any, approximate: bool) -> Array:
     x = strong(inexact("gelu", x))
     if approximate:
-        return x * (0.5 * (1.0 + tanh_p.bind(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3), accuracy=None)))
+        # (1 + tanh(u)) / 2 is the logistic function of 2u, which has all digits where tanh(u) rounds to -1. Beyond
+        # the bounds it is 0 or 1.
+        bounded = square_p.bind(clamp_p.bind(like(x, -100), x, like(x, 100)))
+        return x * sigmoid(math.sqrt(8 / math.pi) * (x * (1.0 + 0.044715 * bounded)))
     return 0.5 * x * special.erfc(-x * math.sqrt(0.5))
 
 
@@ -321,7 +331,8 @@ def squareplus(x: Any, b: Any = 4) -> Array:
       b: a number or an array that broadcasts with x: the smoothness at 0.
     """
     x, b = promote("squareplus", asarray(x), b, to=to_inexact)
-    return (x + exponential.sqrt(square_p.bind(x) + b)) / 2
+    size = abs(x) * 0.5 + hypot(x, exponential.sqrt(b)) * 0.5
+    return where(x >= 0, size, b / 4 / size)  # the sum of x and the root would lose digits for negative x
 
 
 @custom_jvp
@@ -331,7 +342,8 @@ def _log1mexp(x: Any) -> Array:
     return where(x < math.log(2), exact, exponential.log1p(-exponential.exp(-x)))
 
 
-_log1mexp.defjvps(lambda t, out, x: t / exponential.expm1(x))
+# 1 / expm1(x), whose derivative would be a quotient of numbers that overflow.
+_log1mexp.defjvps(lambda t, out, x: t * (exponential.exp(-x) / -exponential.expm1(-x)))
 
 
 @jit

@@ -8,6 +8,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
+from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.elementwise import like
 from primax.nn.arguments import inexact
@@ -16,10 +17,10 @@ from primax.numpy.promotion import aval_of, broadcast, broadcast_to_shape, cast,
 from primax.numpy.reductions import read_axes
 from primax.numpy.selection import choose, where
 from primax.numpy.ufuncs import real, to_inexact
-from primax.plugins.arithmetic import abs_p, sign_p
+from primax.plugins.arithmetic import abs_p, max_p, sign_p
 from primax.plugins.calls import jit
+from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.exponential import exp_p, log_p
-from primax.plugins.rounding import is_finite_p
 from primax.plugins.structural import stop_gradient
 
 __all__ = ["log_softmax", "logmeanexp", "logsumexp", "softmax"]
@@ -140,7 +141,8 @@ def _logsumexp(
 ) -> tuple[Array, Array] | Array:
     total, scale = _scaled_sum(a, axes, b, keepdims, where)
     if return_sign:
-        return log_p.bind(abs_p.bind(total), accuracy=None) + real(scale), sign_p.bind(total)
+        sign = sign_p.bind(choose(real(scale) == -np.inf, like(total, 0), total))
+        return log_p.bind(abs_p.bind(total), accuracy=None) + real(scale), sign
     return log_p.bind(total, accuracy=None) + scale
 
 
@@ -172,18 +174,36 @@ def _logmeanexp(x: Any, axes: tuple[int, ...], where: Any, keepdims: bool) -> Ar
     return out - log_p.bind(cast(reductions.sum(counted, axes, keepdims=keepdims), out.dtype), accuracy=None)
 
 
+@custom_jvp
+def _minus(a: Any, greatest: Any) -> Array:
+    """The difference from the largest number, 0 where that is -inf: then all numbers go there together."""
+    if dtypes.is_complex(a.dtype):
+        return _where(real(greatest) == -np.inf, 0, a - greatest)
+    least = like(a, dtypes.finfo(a.dtype).min)
+    return max_p.bind(a, least) - max_p.bind(greatest, least)
+
+
+_minus.defjvps(lambda t, out, a, greatest: t, None)
+
+
 def _scaled_sum(a: Any, axes: tuple[int, ...], b: Any, keepdims: bool, mask: Any) -> tuple[Any, Any]:
     """A sum of exponentials divided by the largest one, and the logarithm of the largest one."""
     a = inexact("logsumexp", a)
-    if b is not None:
-        a = _where(b != like(b, 0), a, -np.inf)
     if mask is not None:
         a = _where(mask, a, -np.inf)
-    greatest = reductions.max(real(a), axes, initial=-np.inf, keepdims=True)
-    greatest = stop_gradient(choose(is_finite_p.bind(greatest), greatest, like(greatest, 0)))
-    greatest = cast(greatest, a.dtype)
-    powers = exp_p.bind(a - greatest, accuracy=None)
+    weightless = None if b is None else b == like(b, 0)
+    greatest = reductions.max(
+        real(a if weightless is None else _where(weightless, -np.inf, a)), axes, initial=-np.inf, keepdims=True
+    )
+    greatest = stop_gradient(choose(greatest == np.inf, like(greatest, 0), greatest))
+    shifted = _minus(a, cast(greatest, a.dtype))
+    if weightless is not None:
+        # Numbers without a weight count for its derivative. A power that is infinite or NaN times 0 would be NaN.
+        most = 0.99 * math.log(float(dtypes.finfo(get_aval(greatest).dtype).max))
+        shifted = _where(weightless & ~(real(shifted) <= most), most, shifted)
+    powers = exp_p.bind(shifted, accuracy=None)
     if b is not None:
         powers = powers * b
     total = reductions.sum(powers, axes, where=mask, keepdims=keepdims)
-    return total, greatest if keepdims else greatest.reshape(total.shape)
+    scale = cast(greatest, a.dtype)
+    return total, scale if keepdims else scale.reshape(total.shape)

@@ -113,18 +113,15 @@ def hypot(x: Any, y: Any, /) -> Array:
 
 
 def _hypot(x: Any, y: Any) -> Array:
-    x, y = arithmetic.abs_p.bind(x), arithmetic.abs_p.bind(y)
-    longer, shorter = arithmetic.max_p.bind(x, y), arithmetic.min_p.bind(x, y)
-    none = comparison.eq_p.bind(longer, like(longer, 0))
-    ratio = arithmetic.div_p.bind(shorter, choose(none, like(longer, 1), longer))
-    root = exponential.sqrt_p.bind(arithmetic.add_p.bind(arithmetic.square_p.bind(ratio), like(ratio, 1)))
-    out = choose(none, longer, arithmetic.mul_p.bind(longer, root))
-    infinity = like(longer, math.inf)
-    infinite = bitwise.or_p.bind(comparison.eq_p.bind(x, infinity), comparison.eq_p.bind(y, infinity))
-    return choose(infinite, infinity, out)
+    """The modulus of x + iy: it and its derivatives do not overflow before their results."""
+    dtype = get_aval(x).dtype
+    wide = dtype if dtype in (np.float32, np.float64) else np.dtype(np.float32)
+    x, y = (convert(part, get_aval(part), wide, get_aval(part).weak_type) for part in (x, y))
+    out = arithmetic.abs_p.bind(arithmetic.complex_p.bind(x, y))
+    return convert(out, get_aval(out), dtype, get_aval(out).weak_type)
 
 
-# One call in programs, and one compiled program outside of them, instead of a dozen operations.
+# One call in programs, and one compiled program outside of them.
 _compiled_hypot = jit(_hypot)
 
 
@@ -204,25 +201,33 @@ def sinc(x: Any, /) -> Array:
       x: an array or a number; integers are converted to a floating dtype.
     """
     (x,) = promote("sinc", x, to=to_inexact)
-    angle = arithmetic.mul_p.bind(x, like(x, math.pi))
     if dtypes.is_complex(get_aval(x).dtype):
-        return _sinc(angle)
-    infinite = comparison.eq_p.bind(absolute(angle), like(angle, math.inf))
-    return choose(infinite, like(angle, 0), _sinc(choose(infinite, like(angle, 1), angle)))
+        small = comparison.lt_p.bind(absolute(x), absolute(like(x, 0.15)))
+        away = arithmetic.mul_p.bind(choose(small, like(x, 1), x), like(x, math.pi))
+        return choose(small, _series_of_sinc(x, 8), arithmetic.div_p.bind(sin_p.bind(away), away))
+    size, limits = arithmetic.abs_p.bind(x), dtypes.finfo(get_aval(x).dtype)
+    small = comparison.lt_p.bind(size, like(size, 0.5))
+    infinite = comparison.gt_p.bind(size, like(size, limits.max))
+    away = choose(bitwise.or_p.bind(small, infinite), like(x, 1), x)
+    # sin(pi x) from the distance to the next integer, which is exact.
+    nearest = rounding.round_p.bind(away, rounding_method=rounding.RoundingMethod.TO_NEAREST_EVEN)
+    sine = sin_p.bind(arithmetic.mul_p.bind(arithmetic.sub_p.bind(away, nearest), like(x, math.pi)))
+    odd = comparison.ne_p.bind(arithmetic.rem_p.bind(nearest, like(x, 2)), like(x, 0))
+    sine = arithmetic.mul_p.bind(choose(odd, arithmetic.neg_p.bind(sine), sine), like(x, 1 / math.pi))
+    out = choose(infinite, like(x, 0), arithmetic.div_p.bind(sine, away))
+    return choose(small, _series_of_sinc(choose(small, x, like(x, 0)), 7 if limits.bits <= 32 else 12), out)
 
 
-def _sinc(angle: Any) -> Array:
-    """sin(angle) / angle, and 1 at zero."""
+def _series_of_sinc(x: Any, terms: int) -> Array:
+    """The power series of `sinc`, whose derivatives of every order are right at 0 too."""
+    angle = arithmetic.mul_p.bind(x, like(x, math.pi))
     squared = arithmetic.mul_p.bind(angle, angle)
-    # Near zero use the power series, so that derivatives of every order are right.
-    small = comparison.lt_p.bind(absolute(angle), absolute(like(angle, 0.5)))
     series = like(angle, 1)
-    for n in range(8, 0, -1):
+    for n in range(terms, 0, -1):
         factor = arithmetic.mul_p.bind(squared, like(squared, -1 / ((2 * n) * (2 * n + 1))))
-        product = factor if n == 8 else arithmetic.mul_p.bind(factor, series)
+        product = factor if n == terms else arithmetic.mul_p.bind(factor, series)
         series = arithmetic.add_p.bind(product, like(product, 1))
-    away = choose(small, like(angle, 1), angle)
-    return choose(small, series, arithmetic.div_p.bind(sin_p.bind(away), away))
+    return series
 
 
 @one_program("")

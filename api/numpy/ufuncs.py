@@ -358,7 +358,7 @@ def _logarithm(name: str, base: int, keeps_weak: bool) -> Function:
     def function(x: Any, /) -> Array:
         (x,) = promote(name, x, to=to_inexact)
         if not dtypes.is_complex(get_aval(x).dtype):
-            return divide(exponential.log_p.bind(x))
+            return exponential.log2_p.bind(x) if base == 2 else divide(exponential.log_p.bind(x))
         # A complex quotient would be NaN where a part is infinite.
         out = log(x)
         return arithmetic.complex_p.bind(divide(arithmetic.real_p.bind(out)), divide(arithmetic.imag_p.bind(out)))

@@ -380,9 +380,7 @@ def _clamp_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 def _abs_jvp(t: Any, out: Any, x: Any) -> Array:
     dtype = core.get_aval(x).dtype
     if dtypes.is_complex(dtype):
-        one_at_zero = convert_element_type(eq(out, like(out, 0.0)), core.get_aval(out).dtype)
-        modulus = convert_element_type(add(out, one_at_zero), dtype)
-        return real_p.bind(mul(t, div(conj(x), modulus)))
+        return real_p.bind(mul(t, conj(sign(x))))  # 0 at 0
     return select_n_p.bind(ge(x, like(x, 0.0)), neg(t), t)
 
 
@@ -480,7 +478,30 @@ def _sign_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Sequence[mlir.ir.Va
     aval = ctx.avals_in[0]
     if dtypes.is_unsigned_integer(aval.dtype):
         return mlir.ir.Operation.create("stablehlo.minimum", [x.type], [x, ir_full(1, aval)]).results
+    if dtypes.is_complex(aval.dtype):
+        return _direction_by_parts(ctx, x)
     return mlir.ir.Operation.create("stablehlo.sign", [x.type], [x]).results
+
+
+def _direction(z: Any) -> Array:
+    """z / abs(z), and 0 for 0; the parts are scaled first, so that no modulus leaves the range."""
+    parts = [real_p.bind(z), imag_p.bind(z)]
+    larger = max(*[abs(part) for part in parts])
+    shape = core.get_aval(larger).shape
+    ones, zeros = repeat(like(larger, 1.0), shape), repeat(like(larger, 0.0), shape)
+    infinite, none = eq(larger, like(larger, np.inf)), eq(larger, zeros)
+
+    def scaled(part: Any) -> Array:
+        # Of numbers with an infinite part only the infinite parts count.
+        end = select(bitwise_and(infinite, eq(abs(part), larger)), sign(part), div(part, larger))
+        return select(none, zeros, end)
+
+    x, y = map(scaled, parts)
+    modulus = select(none, ones, abs(complex(x, y)))
+    return complex(div(x, modulus), div(y, modulus))
+
+
+_direction_by_parts = mlir.lower_fun(_direction, multiple_results=False)
 
 
 def _infinite_where_a_part_is(modulus: Any, x: Any) -> Array:

@@ -26,8 +26,20 @@ def test_exponentials_have_the_values_of_jax(dtype):
     calls = dict(CALLS)
     exp2 = {"exp2": calls.pop("exp2")}
     check_against_jax_at_awkward_numbers(calls, dtype)
-    # 2 to a complex number with an infinite real part is 0 or infinite; in jax it is NaN.
-    check_against_jax_at_awkward_numbers(exp2, dtype, domain=lambda x: np.isfinite(x.real) | np.isrealobj(x))
+    if "complex" in dtype:
+        # 2 to a complex number with an infinite real part is 0 or infinite; in jax it is NaN.
+        check_against_jax_at_awkward_numbers(exp2, dtype, domain=lambda x: np.isfinite(x.real))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_powers_of_two_have_all_digits_where_those_of_jax_do_not(dtype):
+    with px.enable_x64(dtype == "float64"):
+        x = px.numpy.array([-125.3, -100, -0.0, 0.7, 13.3, 100, np.inf, -np.inf, np.nan], dtype)
+        got = np.asarray(px.lax.exp2(x)).astype(np.float64)
+    want = np.exp2(np.asarray(x).astype(np.float64))
+    range_ = px.numpy.finfo(dtype)
+    want = np.where(want > float(range_.max), np.inf, np.where(want < float(range_.tiny), 0, want))
+    np.testing.assert_allclose(got, want, rtol=2 * float(range_.eps), atol=float(range_.tiny))
 
 
 def test_two_to_minus_infinity_is_zero_whatever_the_imaginary_part():
@@ -45,6 +57,8 @@ def test_awkward_derivatives_of_powers_are_those_of_jax(x):
     for y in (0.0, 1.0, 2.0, 0.5):
         got = px.grad(px.lax.pow, argnums=(0, 1))(x, y)
         want = jax.grad(jax.lax.pow, argnums=(0, 1))(x, y)
+        if x == y == 0:  # x**0 is 1 there too: its derivative is 0, in jax NaN
+            want = 0.0, want[1]
         np.testing.assert_allclose(got, want, rtol=1e-6, err_msg=f"{x}**{y}")
 
 
@@ -85,10 +99,10 @@ def test_derivatives_take_few_equations():
         "log": ["log", "div"],
         "sqrt": ["sqrt", "div", "mul"],
         "exp2": ["exp2", "mul", "mul"],
-        "expm1": ["expm1", "add", "mul"],
+        "expm1": ["expm1", "exp", "mul"],
         "log1p": ["log1p", "add", "div"],
-        "logistic": ["logistic", "sub", "mul", "mul"],
-        "rsqrt": ["rsqrt", "div", "mul", "mul"],
+        "logistic": ["logistic", "mul", "sech_squared", "mul", "mul"],
+        "rsqrt": ["rsqrt", "mul", "div", "mul"],
         "cbrt": ["cbrt", "div", "div", "mul"],
     }
     for name, names in expected.items():
