@@ -331,6 +331,8 @@ def squareplus(x: Any, b: Any = 4) -> Array:
       b: a number or an array that broadcasts with x: the smoothness at 0.
     """
     x, b = promote("squareplus", asarray(x), b, to=to_inexact)
+    if dtypes.is_complex(get_aval(x).dtype):
+        return (x + exponential.sqrt(square_p.bind(x) + b)) / 2
     size = abs(x) * 0.5 + hypot(x, exponential.sqrt(b)) * 0.5
     return where(x >= 0, size, b / 4 / size)  # the sum of x and the root would lose digits for negative x
 
