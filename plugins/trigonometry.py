@@ -190,7 +190,7 @@ def _atan2_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
         along_x = tx if type(tx) is ad.Zero else mul(tx, div(y, norm))
         along_y = ty if type(ty) is ad.Zero else mul(ty, div(neg(x), norm))
         return out, ad.add_tangents(along_x, along_y)
-    # The angle is the imaginary part of log(y + ix). Its derivative is a complex quotient, in which no square overflows.
+    # The angle is the imaginary part of log(y + ix), whose derivative is a quotient: no square of x or y overflows.
     wide = dtype if dtype.itemsize >= 4 else np.dtype(np.float32)
 
     def joined(abscissa: Any, ordinate: Any) -> Array:
@@ -202,7 +202,7 @@ def _atan2_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 
 def _hyperbolic(y: Any) -> tuple[Any, Any]:
-    """sinh(y) and cosh(y): from exp(abs(y) / 2), which does not overflow before they do; near 0 sinh from its series."""
+    """sinh(y) and cosh(y) from exp(abs(y) / 2), which does not overflow before they do; near 0 sinh from its series."""
     one, half = like(y, 1.0), like(y, 0.5)
     size = abs_p.bind(y)
     root = exp(mul(size, half))
@@ -335,7 +335,14 @@ RULES: Table = dict(
             uses_result=True,
             makes_nan=True,
         ),
-        row(asin_p, INEXACT, _formula(_real_asin, "chlo.asin"), lambda t, x: mul(t, _asin_derivative(x)), at=_UNIT, makes_nan=True),
+        row(
+            asin_p,
+            INEXACT,
+            _formula(_real_asin, "chlo.asin"),
+            lambda t, x: mul(t, _asin_derivative(x)),
+            at=_UNIT,
+            makes_nan=True,
+        ),
         row(
             acos_p,
             INEXACT,

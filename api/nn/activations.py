@@ -344,8 +344,13 @@ def _log1mexp(x: Any) -> Array:
     return where(x < math.log(2), exact, exponential.log1p(-exponential.exp(-x)))
 
 
-# 1 / expm1(x), whose derivative would be a quotient of numbers that overflow.
-_log1mexp.defjvps(lambda t, out, x: t * (exponential.exp(-x) / -exponential.expm1(-x)))
+@custom_jvp
+def _inverse_of_expm1(x: Any) -> Array:
+    return exponential.exp(-x) / -exponential.expm1(-x)  # where exp(x) does not overflow
+
+
+_inverse_of_expm1.defjvps(lambda t, out, x: -t * (out * (1.0 + out)))
+_log1mexp.defjvps(lambda t, out, x: t * _inverse_of_expm1(x))
 
 
 @jit

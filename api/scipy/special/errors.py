@@ -11,6 +11,7 @@ import numpy as np
 from primax.extend.core import Array
 from primax.extend.provisional.arguments import integer
 from primax.numpy.programs import one_program
+from primax.numpy.rounding import clip, rint
 from primax.numpy.selection import where
 from primax.numpy.ufuncs import absolute, log, log1p
 from primax.numpy.ufuncs import sqrt as sqrt_
