@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array
+from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import integer
 from primax.numpy.programs import one_program
-from primax.numpy.rounding import clip, rint
+from primax.numpy.rounding import clip
 from primax.numpy.selection import where
 from primax.numpy.ufuncs import absolute, log, log1p
 from primax.numpy.ufuncs import sqrt as sqrt_
@@ -83,12 +83,28 @@ def _log_ndtr(x: Any) -> Array:
     return where(x > 0, log1p(-_ndtr(-high)), where(x < -1, tail, middle))
 
 
+@custom_jvp
 def _inverse_mills_ratio(x: Any) -> Array:
     """The density of the normal distribution divided by its distribution function; -x far below zero."""
     far, low = x < -1e10, x < 0
     tail = 2 * _DENSITY_AT_ZERO / erfcx_of_positive(where(low & ~far, x, 0.0) * -sqrt(0.5))
     high = where(low, 0.0, x)
     return where(far, -x, where(low, tail, _DENSITY_AT_ZERO * bell(high) / _ndtr(high)))
+
+
+@_inverse_mills_ratio.defjvp
+def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """-ratio (ratio + x), where the sum is that of a continued fraction below -4, and the product is near 1 there."""
+    (x,), (t,) = primals, tangents
+    ratio = _inverse_mills_ratio(x)
+    y = clip(-x, 4.0, np.inf)
+    rest: Any = 0.0  # 2 / (y + 3 / (y + 4 / (y + ...))), DLMF 7.9.4
+    for n in range(40 if get_aval(x).dtype == np.float64 else 16, 1, -1):
+        rest = n / (y + rest)
+    excess = 1 / (y + rest)
+    near = clip(x, -4.0, np.inf)
+    product = where(near == np.inf, 0.0, ratio * (ratio + near))
+    return ratio, -t * where(x < -4, 1 + (excess - rest) * excess, product)
 
 
 _log_ndtr.defjvps(lambda t, out, x: t * _inverse_mills_ratio(x))
