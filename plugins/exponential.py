@@ -38,6 +38,7 @@ __all__ = [
     "exp_p",
     "expm1",
     "expm1_p",
+    "in_float32",
     "log",
     "log1p",
     "log1p_p",
@@ -52,6 +53,7 @@ __all__ = [
     "pow_p",
     "rsqrt",
     "rsqrt_p",
+    "sech_squared_p",
     "sqrt",
     "sqrt_p",
 ]

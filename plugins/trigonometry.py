@@ -13,7 +13,21 @@ from primax.extend.interpreters import ad, mlir
 from primax.extend.provisional.accuracy import AccuracyMode, Tolerance, accurate, require_accuracy
 from primax.extend.provisional.elementwise import INEXACT, like, row
 from primax.extend.rule_types import Table
-from primax.plugins.arithmetic import abs_p, add, complex_p, div, imag, max_p, min_p, mul, neg, real_p, square, sub
+from primax.plugins.arithmetic import (
+    abs_p,
+    add,
+    clamp_p,
+    complex_p,
+    div,
+    imag,
+    max_p,
+    min_p,
+    mul,
+    neg,
+    real_p,
+    square,
+    sub,
+)
 from primax.plugins.bitwise import bitwise_and, bitwise_not
 from primax.plugins.comparison import eq, lt
 from primax.plugins.exponential import exp, in_float32, one_minus_square, rsqrt, sech_squared_p, sqrt
@@ -279,6 +293,14 @@ def _rsqrt_one_plus_square(x: Any) -> Array:
     return div(rsqrt(_one_plus_square(div(min_p.bind(size, one), larger))), larger)
 
 
+def _rsqrt_one_plus_square_jvp(t: Any, out: Any, x: Any) -> Array:
+    dtype = core.get_aval(x).dtype
+    if not dtypes.is_complex(dtype):
+        most = float(dtypes.finfo(dtype).max)  # infinity times 0 would be NaN
+        x = clamp_p.bind(like(x, -most), x, like(x, most))
+    return mul(t, mul(neg(mul(x, out)), square(out)))
+
+
 def _by_parts(operation: str, parts: Any) -> Callable[..., Any]:
     """A lowering to one operation for real numbers, and to operations on the parts of complex ones."""
     real, by_parts = accurate(operation), mlir.lower_fun(parts, multiple_results=False)
@@ -375,7 +397,7 @@ RULES: Table = dict(
             rsqrt_one_plus_square_p,
             INEXACT,
             _formula(_rsqrt_one_plus_square),
-            lambda t, out, x: mul(t, mul(neg(mul(x, out)), square(out))),
+            _rsqrt_one_plus_square_jvp,
             uses_result=True,
             makes_nan=True,
         ),

@@ -48,8 +48,8 @@ DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tupl
 # Names that only other families use.
 _INNER = frozenset(
     """ADD AND Combine MAX MIN MUL Monoid OR XOR as_scalar convert dtype_of flatten_operands fold_along
-    platform_index_p pscatter_p put_along pvary_along recast repeat run_compiled scan_along shared_slots take_along
-    unbroadcast warn_if_real with_slots zeros_of""".split()
+    in_float32 platform_index_p pscatter_p put_along pvary_along recast repeat run_compiled scan_along sech_squared_p
+    shared_slots take_along unbroadcast warn_if_real with_slots zeros_of""".split()
 )
 
 __all__ = [
