@@ -51,7 +51,7 @@ def cond(
       operand: a single operand, instead of `operands`.
 
     Returns:
-      The result of the chosen function.
+      The result of the chosen function. Its type is weak where that of `false_fun` is, as in JAX.
 
     Raises:
       TypeError: `pred` does not have rank 0, a function is not callable, the results differ in type, or both `operand`
@@ -107,7 +107,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
       operand: a single operand, instead of `operands`.
 
     Returns:
-      The result of the chosen function.
+      The result of the chosen function. Its type is weak where that of the first branch is, as in JAX.
 
     Raises:
       TypeError: `index` is not an integer of rank 0, the results differ in type, or both `operand` and `operands`

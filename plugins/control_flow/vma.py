@@ -31,8 +31,11 @@ def require_steady_variance(rule: str, names: tuple[str, str], structure: Any, i
 
 
 def joined_types(types: Sequence[Any], axes: frozenset[Any]) -> ShapedArray:
-    """The type of a result of several branches; it varies along the axes of each branch and of the index."""
-    first = types[0] if all(aval == types[0] for aval in types) else types[0].strip_weak_type()
+    """The type of a result of several branches; it varies along the axes of each branch and of the index.
+
+    It is weak if that of the first branch is, as in JAX, so it does not depend on the index.
+    """
+    first = types[0]
     joined = axes.union(*map(axes_of_type, types))
     return first.update(vma=joined) if joined and joined != first.vma else first
 

@@ -123,12 +123,16 @@ def test_an_unbatched_output_stays_unbatched():
     assert float(f(np.float32([1, 2]))[1]) == 1.0
 
 
-def test_weak_types_are_joined():
+def test_a_result_has_the_weak_type_of_the_first_branch(jax):
+    """That of `false_fun`, as in JAX; so it does not depend on the predicate."""
     strong = np.float32(1)
-    out = lax.cond(True, lambda x: x, lambda x: 2.0, strong)
-    assert out.dtype == np.float32
-    assert not out.weak_type
-    assert lax.cond(True, lambda: 1.0, lambda: 2.0).weak_type
+    for lib, module in ((lax, px), (jax.lax, jax)):
+        for pred in (True, False):
+            weak_if_false = lib.cond(pred, lambda x: x, lambda x: 2.0, strong)
+            assert (weak_if_false.dtype, weak_if_false.weak_type) == (np.float32, True)
+            assert not lib.cond(pred, lambda x: 2.0, lambda x: x, strong).weak_type
+            assert lib.cond(pred, lambda: 1.0, lambda: 2.0).weak_type
+            assert module.jit(lambda p, lib=lib: lib.switch(p, [lambda: 1, lambda: np.int32(2)]))(int(pred)).weak_type
 
 
 def test_a_branch_may_close_over_an_array_of_numpy_and_over_the_array_made_of_it():
