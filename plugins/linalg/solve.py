@@ -13,7 +13,16 @@ from primax.extend.rule_types import Table
 from primax.plugins import arithmetic
 from primax.plugins.linalg.gauss import lu_p
 from primax.plugins.linalg.in_parts import InParts
-from primax.plugins.linalg.matrices import columns_merged, conj, matmul, mt, require_square, rows_at, rows_to
+from primax.plugins.linalg.matrices import (
+    columns_merged,
+    conj,
+    from_triangle,
+    matmul,
+    mt,
+    require_square,
+    rows_at,
+    rows_to,
+)
 from primax.plugins.linalg.positive import cholesky_p
 from primax.plugins.linalg.triangular import triangular_solve_p
 from primax.plugins.structural import stop_gradient
@@ -34,8 +43,8 @@ def by_lu(a: Any, b: Any) -> Array:
 
 
 def by_cholesky(a: Any, b: Any) -> Array:
-    """The solution for Hermitian positive definite matrices, whose lower triangles are read."""
-    return solve_p.bind(a, cholesky_p.bind(_constant(a)), b, transpose_a=False)
+    """The solution for Hermitian positive definite matrices, whose lower triangles are read, also by derivatives."""
+    return solve_p.bind(from_triangle(a), cholesky_p.bind(_constant(a)), b, transpose_a=False)
 
 
 def _abstract_eval(a: ShapedArray, factors: ShapedArray, *others: ShapedArray, transpose_a: bool) -> ShapedArray:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import factorial
+from functools import partial
+from math import comb, factorial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from primax.numpy import linalg as numpy_linalg
 from primax.numpy.formulas import hypot
 from primax.numpy.joining import stack
 from primax.numpy.linalg.operands import inexact, require_square, square, stacked
-from primax.numpy.predicates import isfinite
+from primax.numpy.padding import pad
+from primax.numpy.predicates import isfinite, isnan
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, cast
 from primax.numpy.reductions import any as any_
@@ -24,8 +26,10 @@ from primax.numpy.reductions import max as max_
 from primax.numpy.reductions import sum as sum_
 from primax.numpy.rounding import ceil as ceil_
 from primax.numpy.selection import where
-from primax.numpy.ufuncs import absolute, exp2, log2, minimum, sqrt
-from primax.plugins.control_flow import cond, fori_loop
+from primax.numpy.ufuncs import absolute, exp, exp2, expm1, log2, maximum, minimum, real, sqrt
+from primax.plugins.control_flow import cond, fori_loop, while_loop
+from primax.plugins.custom_derivatives import custom_jvp, custom_linear_solve
+from primax.plugins.custom_derivatives.linear import linear_call_by
 from primax.plugins.indexing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from primax.plugins.linalg.matrices import adjoint, as_complex, conj, diagonal, eye, mt, real_dtype
 from primax.plugins.structural import stop_gradient
@@ -34,15 +38,24 @@ from primax.scipy.linalg.factorizations import schur
 
 __all__ = ["expm", "expm_frechet", "funm", "rsf2csf", "solve_sylvester", "sqrtm"]
 
-# For each precision, the degree of the approximation, and the norm up to which its error is below rounding.
-_PADE = {np.dtype(np.float32): (7, 3.925724783138660), np.dtype(np.float64): (13, 5.371920351148152)}
+# The squarings that second derivatives of exponentials have.
+_MOST_SQUARINGS = 24
+# For each precision, the degree of the approximation, the norm up to which its error is below rounding, and the mean
+# growth of powers up to which it is so for matrices whose absolute values have small powers too.
+_PADE = {
+    np.dtype(np.float32): (7, 3.925724783138660, 3.925724783138660),
+    np.dtype(np.float64): (13, 5.371920351148152, 4.25),
+}
 
 
 def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """The exponentials of square matrices, by a Padé approximation, scaling and squaring.
 
-    N. J. Higham, The scaling and squaring method for the matrix exponential revisited, SIAM J. Matrix Anal. Appl. 26
-    (2005).
+    The scaling follows from the growth of powers, so that large elements far from the diagonal cost no accuracy. The
+    diagonals of upper triangular matrices and those above are computed anew after each squaring.
+
+    A. H. Al-Mohy and N. J. Higham, A new scaling and squaring algorithm for the matrix exponential, SIAM J. Matrix
+    Anal. Appl. 31 (2009).
 
     Args:
       A: matrices of shape (..., n, n).
@@ -66,45 +79,175 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
 @one_program(static=1, named="expm")
 def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Array:
     A = square("expm", A, "A")
-    aval = get_aval(A)
-    if not aval.size:
-        return A
-    degree, bound = _PADE.get(real_dtype(aval.dtype), _PADE[np.dtype(np.float32)])
-    norm = stop_gradient(numpy_linalg.norm(A, 1, (-2, -1), True))
-    halvings = log2(norm / bound)
+    return _exponential(upper_triangular, max_squarings, A) if get_aval(A).size else A
+
+
+@partial(custom_jvp, nondiff_argnums=(0, 1))
+def _exponential(upper_triangular: bool, max_squarings: int, a: Any) -> Array:
+    powers = _powers(a)
+    halvings = _halvings(a, powers)
     # Rounded up for the accuracy that the approximation promises, down where no more squarings are allowed.
     needed = where(halvings > 0, halvings, 0)
     times = minimum(ceil_(needed), max_squarings)
-    small = A * exp2(-times).astype(aval.dtype)
-    numerator, denominator = _approximation(small, degree)
-    if upper_triangular:
-        out = solve_triangular(denominator, numerator)
-    else:
-        out = numpy_linalg.solve(denominator, numerator)
+    shape, dtype = get_aval(a).shape, get_aval(a).dtype
+    below = np.tril(np.ones(shape[-2:], bool), -1)
+    triangular = ~any_((a != 0) & below, axis=(-2, -1), keepdims=True) & (shape[-1] > 1)
 
-    def square_again(i: Any, x: Any) -> Array:
-        active = i < times
-        return cond(any_(active), lambda x: where(active, x @ x, x), lambda x: x, x)
+    def exact(x: Any, a: Any) -> Array:
+        return where(triangular, _with_exact_band(a, x), x)
 
-    out = fori_loop(0, max_squarings, square_again, out)
+    def step(state: Any) -> tuple[Any, Any]:
+        i, x = state
+        scaled = a * exp2(i + 1 - times).astype(dtype)
+        again = cond(any_(triangular), exact, lambda x, _: x, x @ x, scaled)
+        return i + 1, where(i < times, again, x)
+
+    out = _approximation(a, powers, times, upper_triangular)
+    start = np.int32(0), exact(out, a * exp2(-times).astype(dtype))
+    _, out = while_loop(lambda state: any_(state[0] < times), step, start)
     return where(needed < max_squarings + 1, out, np.nan)
 
 
-def _approximation(a: Any, degree: int) -> tuple[Any, Any]:
-    """The numerator V + U and the denominator V - U of the Padé approximation of the exponential."""
+@_exponential.defjvp
+def _exponential_jvp(upper_triangular: bool, max_squarings: int, primals: Any, tangents: Any) -> tuple[Any, Any]:
+    (a,), (t,) = primals, tangents
+    out = _exponential(upper_triangular, max_squarings, a)
+    return out, where(isnan(out[..., :1, :1]), np.nan, _change(a, t))
+
+
+def _change(a: Any, t: Any) -> Array:
+    """The derivative of the exponential, linear in `t`. Its transpose is that at the transposed matrix."""
+    out: Array = linear_call_by(_change_by_squaring, lambda a, ct: _change(mt(a), ct), _change_by_constant_loop, a, t)
+    return out
+
+
+def _times_by_norm(a: Any) -> Array:
+    norm, bound = _norm(a), _PADE.get(real_dtype(get_aval(a).dtype), _PADE[np.dtype(np.float32)])[1]
+    return where(norm > bound, ceil_(log2(norm / bound)), 0)
+
+
+def _change_by_squaring(a: Any, t: Any) -> Array:
+    """The derivative, with a scaling by the norm, since the powers of a change may grow where those of `a` do not."""
+    times = _times_by_norm(a)
+    x, dx = jvp(lambda a: _approximation(a, _powers(a), times, False), (a,), (t,))
+
+    def step(state: Any) -> tuple[Any, Any, Any]:
+        i, x, dx = state
+        active = i < times
+        return i + 1, where(active, x @ x, x), where(active, x @ dx + dx @ x, dx)
+
+    return while_loop(lambda state: any_(state[0] < times), step, (np.int32(0), x, dx))[2]
+
+
+def _change_by_constant_loop(a: Any, t: Any) -> Array:
+    """The same with a loop of constant length, which can be differentiated in both modes."""
+    times = _times_by_norm(a)
+
+    def exponential(a: Any) -> Array:
+        out = _approximation(a, _powers(a), times, False)
+        return fori_loop(0, _MOST_SQUARINGS, lambda i, x: where(i < times, x @ x, x), out)
+
+    return jvp(exponential, (a,), (t,))[1] * where(times <= _MOST_SQUARINGS, 1, np.nan).astype(get_aval(a).dtype)
+
+
+def _norm(a: Any) -> Array:
+    return stop_gradient(numpy_linalg.norm(a, 1, (-2, -1), True))
+
+
+def _powers(a: Any) -> list[tuple[Any, Any]]:
+    """The powers 2, 4 and 6 of matrices, divided by powers of 2 so that their norms are near 1, and these exponents."""
+
+    def normalized(a: Any, exponent: Any) -> tuple[Any, Any]:
+        norm = _norm(a)
+        change = where((norm > 0) & isfinite(norm), ceil_(log2(where(norm > 0, norm, 1))), 0)
+        return a * exp2(-change).astype(get_aval(a).dtype), where(norm > 0, exponent + change, 0)
+
+    first, exponent = normalized(a, 0)
+    second, exponent2 = normalized(first @ first, 2 * exponent)
+    fourth, exponent4 = normalized(second @ second, 2 * exponent2)
+    return [(second, exponent2), (fourth, exponent4), normalized(second @ fourth, exponent2 + exponent4)]
+
+
+def _halvings(a: Any, powers: Any) -> Array:
+    """How often matrices must be halved, from above: the least of two bounds."""
+    dtype = real_dtype(get_aval(a).dtype)
+    degree, bound, of_growth = _PADE.get(dtype, _PADE[np.dtype(np.float32)])
+    norm = _norm(a)
+    by_norm = log2(norm / bound)
+    eighth = _norm(powers[1][0] @ powers[1][0]), 2 * powers[1][1]
+    norms = *((_norm(x), exponent) for x, exponent in powers[1:]), eighth
+    by_4, by_6, by_8 = ((exponent + log2(size)) / k for k, (size, exponent) in zip((4, 6, 8), norms, strict=True))
+    by_growth = maximum(minimum(maximum(by_4, by_6), maximum(by_6, by_8)) - np.log2(of_growth), 0)
+    # The first neglected term, for absolute values: norms of powers of a nonnegative matrix from products with ones.
+    last = 2 * degree + 1
+    scale = where(norm > 0, norm, 1)
+    sizes = absolute(stop_gradient(a)) / scale
+
+    def multiply(_: Any, state: Any) -> tuple[Any, Any]:
+        v, logarithm = state
+        v = v @ sizes
+        size = max_(v, axis=(-2, -1), keepdims=True)
+        return v / where(size > 0, size, 1), logarithm + log2(size)
+
+    ones = sizes[..., :1, :] * 0 + 1
+    _, logarithm = fori_loop(0, last, multiply, (ones, norm * 0))
+    coefficient = -np.log2(float(comb(2 * degree, degree))) - np.log2(float(factorial(last)))
+    term = (
+        coefficient
+        + logarithm
+        + (last - 1) * (log2(scale) - ceil_(by_growth))
+        - np.log2(float(dtypes.finfo(dtype).eps) / 2)
+    )
+    by_growth = ceil_(by_growth) + maximum(ceil_(term / (2 * degree)), 0)
+    return where(by_growth < by_norm, by_growth, by_norm)
+
+
+def _approximation(a: Any, powers: Any, times: Any, upper_triangular: bool) -> Array:
+    """The Padé approximation of the exponentials of matrices that are halved some times."""
+    dtype = get_aval(a).dtype
+    degree = _PADE.get(real_dtype(dtype), _PADE[np.dtype(np.float32)])[0]
     coefficients = [
         factorial(2 * degree - k) * factorial(degree) / (factorial(2 * degree) * factorial(k) * factorial(degree - k))
         for k in range(degree + 1)
     ]
-    ones = eye(get_aval(a).dtype, get_aval(a).shape)
-    squared = a @ a
-    power, odd, even = ones, coefficients[1] * ones, coefficients[0] * ones
-    for k in range(2, degree, 2):
-        power = squared if k == 2 else power @ squared
-        even = even + coefficients[k] * power
-        odd = odd + coefficients[k + 1] * power
-    u = a @ odd
-    return even + u, even - u
+    ones = eye(dtype, get_aval(a).shape)
+    small = a * exp2(-times).astype(dtype)
+    second, fourth, sixth = (
+        x * exp2(exponent - k * times).astype(dtype) for k, (x, exponent) in zip((2, 4, 6), powers, strict=True)
+    )
+
+    def part(start: int) -> Array:
+        """The terms of the even or the odd powers, the latter divided by the matrix."""
+        c = coefficients[start::2]
+        low = c[3] * sixth + c[2] * fourth + c[1] * second + c[0] * ones
+        if len(c) == 4:
+            return low
+        return sixth @ (c[6] * sixth + c[5] * fourth + c[4] * second) + low
+
+    u, even = small @ part(1), part(0)
+    return (solve_triangular if upper_triangular else numpy_linalg.solve)(even - u, even + u)
+
+
+def _with_exact_band(a: Any, x: Any) -> Array:
+    """Approximate exponentials of upper triangular matrices with two exact diagonals, the main one and that above.
+
+    Element (i, i + 1) is that of `a` times the divided difference of the exponentials of two elements on the diagonal.
+    """
+    n = get_aval(a).shape[-1]
+    d = diagonal(a)
+    first, second = d[..., :-1], d[..., 1:]
+    greater = real(first) >= real(second)
+    top, bottom = where(greater, first, second), where(greater, second, first)
+    gap = top - bottom
+    near = absolute(gap) < 0.4
+    safe = where(near, 1, gap)
+    h = where(near, gap, 0) / 2
+    series = 1 + h * h / 6 * (1 + h * h / 20 * (1 + h * h / 42 * (1 + h * h / 72 * (1 + h * h / 110))))
+    quotient = where(near, exp(-h) * series, -expm1(-safe) / safe)
+    above = diagonal(a[..., :-1, 1:]) * exp(top) * quotient
+    band = where(np.eye(n, dtype=bool), exp(d)[..., None, :], x)
+    moved = pad(above, [(0, 0)] * (len(get_aval(d).shape) - 1) + [(1, 0)])
+    return where(np.eye(n, k=1, dtype=bool), moved[..., None, :], band)
 
 
 @one_program("method compute_expm", named="expm_frechet")
@@ -222,7 +365,8 @@ def sqrtm(A: Any, blocksize: int = 1) -> Array:
       blocksize: 1.
 
     Returns:
-      A complex array of the shape of `A`; NaN if there is no square root.
+      A complex array of the shape of `A`; NaN if there is no square root. Derivatives solve Sylvester's equation; they
+      are infinite or NaN for singular matrices.
 
     Raises:
       NotImplementedError: `blocksize` is not 1.
@@ -231,7 +375,12 @@ def sqrtm(A: Any, blocksize: int = 1) -> Array:
     blocksize = integer("sqrtm", "blocksize", blocksize)
     if blocksize > 1:
         raise NotImplementedError(f"sqrtm: blocksize must be 1, got {blocksize}")
-    t, z = schur(square("sqrtm", A, "A"), "complex")
+    return _sqrtm(as_complex(square("sqrtm", A, "A")))
+
+
+@custom_jvp
+def _sqrtm(a: Any) -> Array:
+    t, z = schur(a, "complex")
     roots = sqrt(diagonal(t))
     rounding = (
         get_aval(t).shape[-1] * dtypes.finfo(get_aval(t).dtype).eps * sum_(absolute(t), axis=(-2, -1), keepdims=True)
@@ -244,6 +393,13 @@ def sqrtm(A: Any, blocksize: int = 1) -> Array:
 
     root = _by_superdiagonals(t, roots, above)
     return z @ root @ adjoint(z)
+
+
+@_sqrtm.defjvp
+def _sqrtm_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """For X X = A, X dX + dX X = dA."""
+    root = _sqrtm(*primals)
+    return root, _solve_sylvester(root, root, tangents[0], 0, "schur")
 
 
 def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> tuple[Any, Array] | Array:
@@ -316,8 +472,19 @@ def _solve_sylvester(a: Any, b: Any, c: Any, tol: Any, method: str) -> Array:
     a, b = stacked("solve_sylvester", a, b)
     a, c = stacked("solve_sylvester", a, c)
     b, c = stacked("solve_sylvester", b, c)
-    solution = _sylvester_by_schur(a, b, c, tol) if method == "schur" else _sylvester_by_eigenvectors(a, b, c, tol)
-    return solution if dtypes.is_complex(get_aval(c).dtype) else solution.real
+    known = stop_gradient(a), stop_gradient(b)
+    solver = _sylvester_by_schur if method == "schur" else _sylvester_by_eigenvectors
+
+    def solve(_: Any, c: Any) -> Array:
+        solution = solver(*known, c, tol)
+        return solution if dtypes.is_complex(get_aval(c).dtype) else solution.real
+
+    def transpose_solve(_: Any, ct: Any) -> Array:
+        """A^T Y + Y B^T = C is the equation B Y^T + Y^T A = C^T."""
+        solution = mt(solver(*reversed(known), mt(ct), tol))
+        return solution if dtypes.is_complex(get_aval(ct).dtype) else solution.real
+
+    return custom_linear_solve(lambda x: a @ x + x @ b, c, solve, transpose_solve)
 
 
 def _sylvester_by_schur(a: Any, b: Any, c: Any, tol: Any) -> Array:

@@ -250,3 +250,55 @@ def test_the_hessenberg_form_of_nothing_is_empty():
     nothing = np.zeros((2, 0, 0), np.float32)
     h, q = linalg.hessenberg(nothing, calc_q=True)
     assert linalg.hessenberg(nothing).shape == h.shape == q.shape == (2, 0, 0)
+
+
+def test_exponentials_of_badly_scaled_matrices_and_their_derivatives_are_accurate():
+    with px.enable_x64(True):
+        for dtype, tolerance in ((np.float64, 1e-14), (np.float32, 1e-6)):
+            a = np.array([[[1, 1e6], [0, -1]], [[0, 1e10], [0, 0]], [[0, 1e-8], [1e8, 0]]], dtype)
+            e, quotient = np.exp(1), np.sinh(1)
+            want = [[[e, 1e6 * quotient], [0, 1 / e]], [[1, 1e10], [0, 1]]]
+            want.append([[np.cosh(1), 1e-8 * quotient], [1e8 * quotient, np.cosh(1)]])
+            found = linalg.expm(a)
+            assert found.dtype == dtype
+            np.testing.assert_allclose(found, want, rtol=tolerance)
+        a, t = a[0].astype(np.float64), np.array([[0.1, 0.3], [-0.2, 0.4]])
+        change = scipy_linalg.expm_frechet(a, t, compute_expm=False)
+        np.testing.assert_allclose(linalg.expm_frechet(a, t, compute_expm=False), change, rtol=1e-9)
+        gradient = px.grad(lambda a: (linalg.expm(a) * E[:2, :2]).sum())(a)
+        np.testing.assert_allclose((np.asarray(gradient) * t).sum(), (change * E[:2, :2]).sum(), rtol=1e-9)
+
+
+def test_square_roots_and_sylvesters_equations_have_derivatives_of_both_modes_and_orders():
+    with px.enable_x64(True):
+        a, t = (np.asarray(x, np.float64) for x in (H, A))
+        a = a @ a + np.eye(4)
+
+        def root(a):
+            return (linalg.sqrtm(a).real * E).sum()
+
+        def solution(a):
+            return (linalg.solve_sylvester(a, H, E) ** 2).sum()
+
+        def both(a, fun):
+            def along(a):
+                return px.jvp(fun, (a,), (t,))[1]
+
+            return along(a), (px.grad(fun)(a) * t).sum(), px.jvp(along, (a,), (t,))[1], (px.grad(along)(a) * t).sum()
+
+        h = 1e-3
+        for fun in (root, solution):
+            plus, middle, minus = (float(fun(a + s * t)) for s in (h, 0, -h))
+            wants = [(plus - minus) / (2 * h)] * 2 + [(plus + minus - 2 * middle) / h**2] * 2
+            np.testing.assert_allclose(px.jit(both, static_argnums=1)(a, fun), wants, rtol=1e-4)
+
+
+def test_a_definite_solver_has_derivatives_with_respect_to_the_triangle_that_it_reads():
+    a = H @ H + np.eye(4, dtype=np.float32)
+    for lower in (False, True):
+        gradient = px.grad(lambda a, lower=lower: linalg.solve(a, E[0], assume_a="pos", lower=lower).sum())(a)
+        x, y = np.linalg.solve(a, E[0]), np.linalg.solve(a, np.ones(4))
+        whole = -np.outer(y, x)
+        keep = np.tril if lower else np.triu
+        want = keep(whole + whole.T) - np.diag(np.diag(whole))
+        np.testing.assert_allclose(gradient, want, rtol=1e-3, atol=1e-5)
