@@ -86,7 +86,7 @@ def cov(
         divisor = subtract(total, divide(multiply(sum(multiply(weights, aweights)), ddof), total))
     divisor = maximum(real(divisor), 0)  # with too few observations, the result is that of a division by zero
     centered = subtract(x, expand_dims(means, 1))
-    weighted = centered if weights is None else multiply(centered, weights)
+    weighted = centered if weights is None else multiply(centered, expand_dims(weights, 0))
     return squeeze(divide(dot(weighted, conjugate(permuted(centered, (1, 0)))), divisor))
 
 
@@ -110,7 +110,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> A
     if not covariances.ndim:
         return divide(covariances, covariances)
     spread = exponential.sqrt_p.bind(real(diagonal(covariances)))
-    out = divide(divide(covariances, expand_dims(spread, 1)), spread)
+    out = divide(divide(covariances, expand_dims(spread, 1)), expand_dims(spread, 0))
     if dtypes.is_complex(out.dtype):
         return arithmetic.complex(clip(real(out), -1, 1), clip(imag(out), -1, 1))
     return clip(out, -1, 1)

@@ -223,7 +223,7 @@ def _fit(x: Any, y: Any, rcond: Any, w: Any, deg: int, cov: bool) -> tuple[Any, 
     if rcond is None:
         rcond = count * float(dtypes.finfo(x.dtype).eps)
     scale = (powers * powers).sum(0) ** 0.5
-    powers = powers / scale
+    powers = powers / scale[None]
     coefficients, residuals, rank, s = lstsq(powers, y, rcond)
     coefficients = coefficients / (scale if y.ndim == 1 else reshaped(scale, (deg + 1, 1)))
     rest = residuals, rank, s, asarray(rcond)
@@ -232,7 +232,8 @@ def _fit(x: Any, y: Any, rcond: Any, w: Any, deg: int, cov: bool) -> tuple[Any, 
     base = inv(matmul(powers.T, powers)) / outer(scale, scale)
     base = base if y.ndim == 1 else reshaped(base, (*base.shape, 1))
     # With too few points, which the caller refuses, the factor means nothing.
-    return coefficients, rest, base, base * (residuals / max(count - (deg + 1), 1))
+    factor = residuals / max(count - (deg + 1), 1)
+    return coefficients, rest, base, base * reshaped(factor, (1,) * (base.ndim - 1) + factor.shape)
 
 
 # One call in programs, and one program outside of them.

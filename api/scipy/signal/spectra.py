@@ -266,7 +266,8 @@ def _power(
     weights = np.full(get_aval(power).shape[-1], 1 / (np.sum(win**2) if scaling == "density" else np.sum(win) ** 2))
     if onesided:
         weights[1 : (nfft + 1) // 2] *= 2
-    power = multiply(_average(power, average), _like(power, weights))
+    power = _average(power, average)
+    power = multiply(power, _like(power, weights))
     if scaling == "density":
         power = divide(power, fs)
     return _frequencies(function, nfft, fs, onesided), moveaxis(power, -1, axis)
@@ -349,8 +350,9 @@ def _average(x: Any, kind: str) -> Array:
 
 
 def _like(x: Any, values: Any) -> Any:
-    """Convert a NumPy array to the dtype of x."""
-    return values.astype(get_aval(x).dtype)
+    """Convert a NumPy array to the dtype of x, and to its rank by axes of size 1 in front."""
+    aval = get_aval(x)
+    return values.astype(aval.dtype).reshape((1,) * (len(aval.shape) - values.ndim) + values.shape)
 
 
 def _frequencies(function: str, nfft: int, fs: Any, onesided: bool) -> Array:

@@ -295,7 +295,8 @@ class Rotation(NamedTuple):
 
     def inv(self) -> Rotation:
         """The inverse rotations."""
-        return Rotation(self.quat * pnp.array([-1, -1, -1, 1], self.quat.dtype))
+        signs = pnp.array([-1, -1, -1, 1], self.quat.dtype)
+        return Rotation(self.quat * pnp.broadcast_to(signs, self.quat.shape))
 
     def magnitude(self) -> Array:
         """The angles, from 0 to pi."""
