@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -82,7 +83,7 @@ def _constant(operator: Operator, b: Any) -> Operator:
     return lambda x: converted(x, *consts)
 
 
-def _cg(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int) -> Array:
+def _cg(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int) -> tuple[Any, Any, Any]:
     """M. R. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems" (1952)."""
 
     def goes_on(state: Any) -> Array:
@@ -100,10 +101,11 @@ def _cg(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int) -> A
 
     r = b - A(x)
     z = M(r)
-    return lax.while_loop(goes_on, step, (x, r, _dot(r, z), z, 0))[0]
+    x, r, _, _, k = lax.while_loop(goes_on, step, (x, r, _dot(r, z), z, 0))
+    return x, r, k
 
 
-def _bicgstab(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int) -> Array:
+def _bicgstab(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int) -> tuple[Any, Any, Any]:
     """H. A. van der Vorst, "Bi-CGSTAB" (1992), with a preconditioner from the right."""
 
     def goes_on(state: Any) -> Array:
@@ -132,7 +134,8 @@ def _bicgstab(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int
     r, one = b - A(x), pnp.ones((), b.dtype)
     zero = pnp.zeros_like(b)
     state = x, r, r, zero, one, (one, one), zero, pnp.asarray(False), 0
-    return lax.while_loop(goes_on, step, state)[0]
+    x, _, r, *_, k = lax.while_loop(goes_on, step, state)
+    return x, r, k
 
 
 def _arnoldi_step(A: Operator, V: Any, k: Any) -> tuple[Any, Any]:
@@ -242,9 +245,39 @@ def _gmres(restart: int, incremental: bool) -> Callable[..., Any]:
 
         r = b - A(x)
         start = x, r, pnp.full((), np.inf, limit.dtype), 0
-        return lax.while_loop(goes_on, step, start)[0]
+        x, r, _, k = lax.while_loop(goes_on, step, start)
+        return x, r, k
 
     return solve
+
+
+def _size_of(*vectors: Any) -> Array:
+    """A power of 2 near the largest absolute value of the elements of vectors; 1 if that is zero or not finite."""
+    parts = [part for v in vectors for part in (pnp.real(v), pnp.imag(v))]
+    greatest = functools.reduce(pnp.maximum, [pnp.max(pnp.abs(part), initial=0) for part in parts])
+    normal = (greatest > 0) & pnp.isfinite(greatest)
+    return pnp.where(normal, pnp.exp2(pnp.floor(pnp.log2(pnp.where(normal, greatest, 1)))), 1).astype(greatest.dtype)
+
+
+def _scaled(
+    method: Any, A: Operator, b: Any, x: Any, M: Operator, tol: Any, atol: Any, maxiter: int
+) -> tuple[Any, Any]:
+    """Solve for vectors near 1, whose inner products neither overflow nor underflow.
+
+    Returns:
+      The solution, and whether it was found: 0, the number of steps that did not suffice, or -1 if it is not finite.
+    """
+    zero = pnp.all(b == 0)
+    size = _size_of(b, b - A(x))
+    unit, start = b / size, x / size
+    limit = _limit(unit, tol, pnp.asarray(atol) / size)
+    found, r, k = method(A, unit, start, M, limit, maxiter)
+    rest = _square(unit - A(found))
+    finite = pnp.isfinite(rest) & pnp.all(pnp.isfinite(found))
+    # The residual of the recursion drifts from the true one, which may be twice as large before it is a failure.
+    converged = zero | ((_square(r) <= limit) & (rest <= 4 * limit))
+    info = pnp.where(converged, 0, pnp.where(finite, k, -1)).astype(dtypes.default_int_dtype())
+    return pnp.where(zero, 0, found * size), info
 
 
 def _solve(
@@ -261,7 +294,7 @@ def _solve(
         maxiter = 10 * sum(sizes)
     maxiter = min(integer(function, "maxiter", maxiter), 2**31 - 1)
     if not sum(sizes):
-        return b, None
+        return b, pnp.asarray(0)
     start = lax.stop_gradient(ravel_pytree(x0)[0])
 
     def checked(x: Any) -> Any:
@@ -269,20 +302,26 @@ def _solve(
         _like(function, "what A returns", out, b, "b")
         return out
 
-    def solve(matvec: Operator, b: Any) -> Array:
+    def solve(matvec: Operator, b: Any) -> tuple[Any, Any]:
         flat, unravel = ravel_pytree(b)
 
         def of_vectors(operator: Operator) -> Operator:
             return lambda v: pnp.asarray(ravel_pytree(operator(unravel(v)))[0], flat.dtype)
 
-        limit = _limit(flat, tol, atol)
-        x = method(of_vectors(matvec), flat, start.astype(flat.dtype), of_vectors(precondition), limit, maxiter)
-        return unravel(x)
+        operators = of_vectors(matvec), of_vectors(precondition)
+        first = start.astype(flat.dtype)
+        x, info = _scaled(method, operators[0], flat, first, operators[1], tol, atol, maxiter)
+        return unravel(x), info
 
     real = not any(dtypes.is_complex(x.dtype) for x in tree_util.tree_leaves(b))
-    x = lax.custom_linear_solve(checked, b, solve, transpose_solve=solve, symmetric=hermitian and real)
-    return x, None
+    x, info = lax.custom_linear_solve(
+        checked, b, solve, transpose_solve=solve, symmetric=hermitian and real, has_aux=True
+    )
+    return x, info
 
+
+_INFO = """a number: 0 if the residual is within the tolerance, or twice that by rounding; the number
+        of steps if these did not suffice; -1 if the solution is not finite. If b is zero, the solution is zero"""
 
 _ARGS = """
 
@@ -321,7 +360,7 @@ cg.__doc__ = (
         restart="",
         steps="steps",
         method="",
-        info="None in place of SciPy's information",
+        info=_INFO,
         source='M. R. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems" (1952)',
     )
     + """
@@ -344,7 +383,7 @@ bicgstab.__doc__ = "Solve A x = b by stabilized biconjugate gradients." + _ARGS.
     restart="",
     steps="steps",
     method="",
-    info="None in place of SciPy's information",
+    info=_INFO,
     source='H. A. van der Vorst, "Bi-CGSTAB" (1992)',
 )
 
@@ -367,16 +406,14 @@ def gmres(
     if not among(solve_method, ("batched", "incremental")):
         raise ValueError(f"gmres: solve_method must be 'batched' or 'incremental', got {solve_method!r}")
     method = _gmres(size, solve_method == "incremental")
-    x, _ = _solve("gmres", method, A, b, x0, tol, atol, maxiter, M, False)
-    failed = sum(pnp.sum(leaf != leaf) for leaf in tree_util.tree_leaves(x)) > 0
-    return x, pnp.where(failed, -1, 0)
+    return _solve("gmres", method, A, b, x0, tol, atol, maxiter, M, False)
 
 
 gmres.__doc__ = "Solve A x = b by generalized minimal residuals." + _ARGS.format(
     condition="",
     restart="      restart: how many vectors the Krylov space has, before it is built anew.\n",
     steps="Krylov spaces",
-    info="0, or -1 if it is not a number",
+    info=_INFO,
     method="""      solve_method: "batched" for least squares once the space is built, or "incremental" for rotations on
         the way, which end early.
 """,
