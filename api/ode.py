@@ -76,7 +76,7 @@ def odeint(
     Args:
       func: a function `(y, t, *args) -> dy/dt`; the result has the structure, shapes and dtypes of y.
       y0: the value at `t[0]`, a pytree of floating or complex arrays.
-      t: the times, a floating array of rank 1, strictly increasing.
+      t: the times, a floating array of rank 1, ascending or descending; times may be repeated.
       args: further arguments of `func`, pytrees of arrays.
       rtol: the error tolerance per step, relative to y.
       atol: the absolute error tolerance per step.
@@ -84,7 +84,7 @@ def odeint(
       hmax: the maximal length of a step.
 
     Returns:
-      y at the times `t`, stacked along a new axis 0; NaN if `mxstep` steps do not suffice.
+      y at the times `t`, stacked along a new axis 0; NaN if `mxstep` steps do not suffice, or if times turn.
 
     Raises:
       TypeError: `y0` is neither floating nor complex, `t` is not floating, or an argument is not an array.
@@ -201,9 +201,16 @@ def _quartics(ys: Any, new: Any, ks: Any, dt: Any) -> list[tuple[Any, ...]]:
 
 
 def _integrate(
-    flat: Any, ys: list[Any], times: Any, args: Any, rtol: float, atol: float, mxstep: float, hmax: float
+    forwards: Any, ys: list[Any], times: Any, args: Any, rtol: float, atol: float, mxstep: float, hmax: float
 ) -> list[Any]:
-    """The leaves of the solution, stacked over times."""
+    """The leaves of the solution, stacked over times, which ascend or descend."""
+    # Descending times are ascending ones of the function that runs backwards.
+    direction = where(times[-1] < times[0], -1, 1).astype(times.dtype)
+    times = times * direction
+
+    def flat(ys: Sequence[Any], t: Any, args: Any) -> list[Any]:
+        return [_moved(slope, direction) for slope in forwards(ys, t * direction, args)]
+
     start = times[0]
     fs = flat(ys, start, args)
     dt = clip(_first_step(flat, ys, fs, start, args, rtol, atol), 0.0, hmax).astype(times.dtype)
@@ -229,7 +236,7 @@ def _integrate(
         _, _, t, _, before, quartics = carry
         part = (target - before) / where(t == before, 1.0, t - before)
         values = [functools.reduce(lambda total, c: _moved(total, part) + c, quartic) for quartic in quartics]
-        arrived = (t >= target) & (target >= before)  # times must not decrease
+        arrived = (t >= target) & (target >= before)  # times must not turn
         return carry, [where(arrived, y, np.nan) for y in values]
 
     _, later = scan(until, (ys, fs, start, dt, start, constant), times[1:])

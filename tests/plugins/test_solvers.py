@@ -249,3 +249,26 @@ def test_the_dtype_of_the_solution_may_be_narrower_than_that_of_the_times(dtype)
 def test_wrong_calls_say_what_would_be_right(call, error, phrase):
     with px.enable_x64(False), pytest.raises(error, match=phrase):
         call()
+
+
+@pytest.mark.parametrize("times", [[2.0, 1.0, 1.0, -0.5], [1.0, 1.0, 3.0], [1.0]], ids=str)
+def test_odeint_solves_backwards_in_time_and_at_repeated_times_with_gradients(times):
+    def exact(y, t, k):
+        return y * np.exp(-k * (np.sin(t) - np.sin(t[0])))
+
+    with px.enable_x64(True):
+        t, weights = np.array(times), np.arange(1.0, 1 + len(times))
+
+        def total(y, t, k):
+            ys = px.ode.odeint(lambda y, t, k: -k * y * px.numpy.cos(t), y, t, k)
+            return (ys * weights).sum(), ys
+
+        (_, ys), found = px.jit(px.value_and_grad(total, (0, 1, 2), has_aux=True))(1.5, t, 0.7)
+        np.testing.assert_allclose(ys, exact(1.5, t, 0.7), rtol=1e-5)
+        h = 1e-6
+        steps = [(h, 0 * t, 0), *((0, h * e, 0) for e in np.eye(len(t))), (0, 0 * t, h)]
+        wants = []
+        for dy, dt, dk in steps:
+            plus, minus = exact(1.5 + dy, t + dt, 0.7 + dk), exact(1.5 - dy, t - dt, 0.7 - dk)
+            wants.append(((plus - minus) * weights).sum() / (2 * h))
+        np.testing.assert_allclose(np.concatenate([np.ravel(x) for x in found]), wants, rtol=1e-4, atol=1e-5)
