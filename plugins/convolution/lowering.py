@@ -13,6 +13,7 @@ from primax.extend.provisional.dimensions import is_symbolic
 from primax.extend.provisional.elementwise import ir_full
 from primax.extend.provisional.lowering import cached_ir_type, padded
 from primax.extend.provisional.precision import precision_attribute
+from primax.plugins.convolution.forms import faster_form
 from primax.plugins.convolution.primitive import Options
 
 _real = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64)}
@@ -25,8 +26,14 @@ def conv_general_dilated_lowering(ctx: mlir.LoweringRuleContext, lhs: Any, rhs: 
 
 
 def conv_general_dilated_cpu_lowering(ctx: mlir.LoweringRuleContext, lhs: Any, rhs: Any, **params: Any) -> list[Any]:
-    """One operation, or three for complex numbers: CPUs have fast convolutions only for real numbers."""
+    """One operation, or three for complex numbers: CPUs have fast convolutions only for real numbers.
+
+    Forms of convolutions for which XLA has slow loops become other programs.
+    """
     aval = ctx.avals_out[0]
+    form = faster_form(*ctx.avals_in, aval, params)
+    if form is not None:
+        return mlir.lower_fun(form, multiple_results=False)(ctx, lhs, rhs)
     lhs, params = _cropped(ctx, *_padded(ctx, lhs, params))
     attributes = _attributes(Options(**params))
     if not dtypes.is_complex(ctx.avals_in[0].dtype):

@@ -12,6 +12,7 @@ from rulecheck import assert_close, check_against_jax, check_grad, equations
 
 import primax as px
 from primax import lax
+from primax.plugins.convolution import forms
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")
 
@@ -509,3 +510,49 @@ def test_negative_padding_at_the_beginning_reads_only_the_image():
         got = px.lax.conv_general_dilated(x, y, strides, pads, dimension_numbers=numbers)
         want = px.lax.conv_general_dilated(cut, y, strides, [(0, b) for _, b in pads], dimension_numbers=numbers)
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+FORMS = {
+    "the derivative by the kernel of a transposed convolution": ("_swapped", (4, 8, 8, 4), (16, 16, 4, 8), "VALID"),
+    "one feature in a group": ("_sum_over_window", (2, 32, 32, 8), (3, 3, 1, 8), "SAME"),
+    "few features": ("_sum_over_window", (2, 64, 64, 2), (3, 3, 2, 2), "SAME"),
+    "the derivatives of several examples": ("_products_at_places", (4, 10, 10, 8), (8, 8, 2, 32), "VALID"),
+    "a long kernel": ("_in_blocks", (1, 500, 1), (170, 1, 1), "SAME"),
+    "three dimensions": ("_with_first_dimension_in_features", (1, 6, 8, 8, 8), (3, 3, 3, 8, 8), "SAME"),
+    "groups": ("_in_larger_groups", (2, 12, 12, 32), (3, 3, 8, 32), "SAME"),
+    "wide numbers": ("_one_product", (2, 12, 12, 8), (3, 3, 8, 8), "SAME"),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_slow_convolutions_have_faster_forms_on_cpus(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    form, image, kernel, padding = FORMS[name]
+    dtype = np.int32 if form == "_one_product" else np.float32
+    rank = len(image) - 2
+    dilation = 2 if form == "_swapped" else 1
+    options: dict[str, Any] = {
+        "window_strides": (1,) * rank,
+        "padding": [(8, 9)] * rank if form == "_swapped" else padding,
+        "lhs_dilation": (dilation,) * rank,
+        "dimension_numbers": [None, ("NWC", "WIO", "NWC"), NHWC, ("NDHWC", "DHWIO", "NDHWC")][rank],
+        "feature_group_count": image[-1] // kernel[-2],
+    }
+    x, y = (numbers(*shape, dtype=np.int32, seed=i).astype(dtype) - 2 for i, shape in enumerate((image, kernel)))
+    run = lambda x, y: lax.conv_general_dilated(x, y, **options)  # noqa: E731
+    chosen = []
+    choose = forms._form
+    monkeypatch.setattr(forms, "_form", lambda conv: chosen.append(choose(conv)) or chosen[-1])
+    out = px.jit(run)(x, y)
+    assert chosen[0].__name__ == form
+    monkeypatch.setattr(forms, "_form", lambda conv: None)
+    # Sums of small integers are exact in any order.
+    np.testing.assert_array_equal(out, px.jit(lambda x, y: run(x, y))(x, y))
+
+
+def test_a_program_has_no_groups_of_the_batch_where_they_are_slow() -> None:
+    options = {"dimension_numbers": NHWC, "feature_group_count": 4}
+    x, y = numbers(2, 16, 16, 32), numbers(3, 3, 8, 32)
+    gradient = px.grad(lambda x, y: lax.conv_general_dilated(x, y, (1, 1), "SAME", **options).sum(), 1)
+    assert "batch_group_count = 4" not in px.jit(gradient).lower(x, y).as_text()
+    small = px.jit(gradient).lower(x[:, :3, :3], y).as_text()
+    assert "batch_group_count = 4" in small or "feature_group_count = 4" in small
