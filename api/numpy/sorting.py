@@ -42,6 +42,7 @@ __all__ = [
 ]
 
 _MOST_COMPARISONS = 1 << 16
+_FEW_ELEMENTS = 32
 
 
 def _prepared(function: str, a: Any, axis: Any, kind: Any, order: Any) -> tuple[Any, int]:
@@ -302,7 +303,9 @@ def _searched(a: Any, v: Any, side: str, method: str, dtype: Any) -> Array:
     a, v = promote("searchsorted", a, v)
     aval, query = get_aval(a), get_aval(v)
     flat = reshaped(v, (query.size,))
-    few = not is_symbolic((*aval.shape, *query.shape)) and aval.size * query.size <= _MOST_COMPARISONS
+    few = not is_symbolic((*aval.shape, *query.shape)) and (
+        aval.size <= _FEW_ELEMENTS or aval.size * query.size <= _MOST_COMPARISONS
+    )
     search = _by_comparing if few and method == "scan" else _SEARCHES[method]
     if dtypes.is_complex(aval.dtype):
         # Only sorting has an order of complex numbers.
@@ -329,29 +332,32 @@ def _precedes(x: Any, v: Any, side: str) -> Array:
 
 
 def _by_halving(a: Any, v: Any, side: str, unrolled: bool = False) -> Array:
-    """Binary search: halve the range of positions until it is empty."""
+    """Binary search by steps that halve each time: one is made if the element before its end precedes v."""
     count, size = get_aval(v).shape[0], get_aval(a).shape[0]
     dtype = index_dtype(size)
-    low, high = (broadcast_to_shape(as_scalar(bound, dtype), (count,)) for bound in (0, size))
-    if not size:
-        return low
+    place = broadcast_to_shape(as_scalar(0, dtype), (count,))
+    if not is_symbolic((size,)) and not size:
+        return place
+    end = broadcast_to_shape(as_scalar(size, dtype), (count,))
+    one = dtype.type(1)
+    unit = broadcast_to_shape(one, (count,))
 
-    def halve(_: Any, bounds: Any) -> tuple[Any, Any]:
-        low, high = bounds
-        middle = shift_right_logical_p.bind(low + high, broadcast_to_shape(dtype.type(1), (count,)))
-        before = _precedes(take_rows(a, middle), v, side)
-        some = comparison.lt_p.bind(low, high)
-        return (
-            choose(bitwise.and_p.bind(some, before), middle + dtype.type(1), low),
-            choose(bitwise.and_p.bind(some, bitwise.not_p.bind(before)), middle, high),
-        )
+    def advance(place: Any, step: Any) -> Any:
+        further = place + broadcast_to_shape(step, (count,))
+        before = _precedes(take_rows(a, arithmetic.sub_p.bind(further, unit)), v, side)
+        return choose(bitwise.and_p.bind(comparison.le_p.bind(further, end), before), further, place)
 
-    steps = 8 * dtype.itemsize if is_symbolic((size,)) else size.bit_length()
+    def search(_: Any, state: Any) -> tuple[Any, Any]:
+        place, step = state
+        return advance(place, step), shift_right_logical_p.bind(step, one)
+
+    steps = 8 * dtype.itemsize - 1 if is_symbolic((size,)) else size.bit_length()
+    first = dtype.type(1 << (steps - 1))
     if not unrolled:
-        return fori_loop(0, steps, halve, (low, high))[0]
+        return fori_loop(0, steps, search, (place, first))[0]
     for i in range(steps):
-        low, high = halve(i, (low, high))
-    return low
+        place = advance(place, dtype.type(1 << (steps - 1 - i)))
+    return place
 
 
 def _by_unrolled_halving(a: Any, v: Any, side: str) -> Array:

@@ -22,6 +22,7 @@ from primax.numpy.mapping import vectorize
 from primax.numpy.predicates import logical_and as _logical_and
 from primax.numpy.predicates import logical_or as _logical_or
 from primax.numpy.predicates import logical_xor as _logical_xor
+from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast, known_integers, strong
 from primax.numpy.ranges import arange
 from primax.numpy.reductions import FLOAT32, prod, read_where, refuse_out
@@ -65,6 +66,8 @@ __all__ = [
 ]
 
 Function = Callable[..., Any]
+
+_MOST_SLICES = 32  # of a program that reduces each of them
 
 
 class ufunc(partial):  # type: ignore[type-arg]
@@ -200,6 +203,10 @@ class ufunc(partial):  # type: ignore[type-arg]
         self._check_binary("reduce", out)
         if self._reduce is not None:
             return self._reduce(a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
+        return self._reduced(a, axis, dtype, keepdims, initial, where)
+
+    @one_program("self axis dtype keepdims")
+    def _reduced(self, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
         shape = aval_of(f"{self.__name__}.reduce", a, "a").shape
         if where is not None:
             where = broadcast_to_shape(read_where(f"{self.__name__}.reduce", where, shape), shape)
@@ -251,6 +258,10 @@ class ufunc(partial):  # type: ignore[type-arg]
         self._check_binary("accumulate", out)
         if self._accumulate is not None:
             return self._accumulate(a, axis=axis, dtype=dtype)
+        return self._accumulated(a, axis, dtype)
+
+    @one_program("self axis dtype")
+    def _accumulated(self, a: Any, axis: Any, dtype: Any) -> Array:
         if axis is not None:
             name = f"{self.__name__}.accumulate"
             axis = canonical_axis(axis, len(aval_of(name, a, "a").shape), name)
@@ -300,8 +311,14 @@ class ufunc(partial):  # type: ignore[type-arg]
                 raise ValueError(
                     f"{self.__name__}.reduceat: indices must be in [0, {shape[axis]}), got {start} for shape {shape}"
                 )
+        if len(starts) > _MOST_SLICES:
+            return ufunc._reduced_slices.__wrapped__(self, a, tuple(starts), axis, dtype)
+        return self._reduced_slices(a, tuple(starts), axis, dtype)
+
+    @one_program("self starts axis dtype")
+    def _reduced_slices(self, a: Any, starts: tuple[int, ...], axis: int, dtype: Any) -> Array:
         parts = []
-        for start, stop in zip(starts, (*starts[1:], shape[axis]), strict=True):
+        for start, stop in zip(starts, (*starts[1:], get_aval(a).shape[axis]), strict=True):
             part = take_slice(asarray(a), start, max(stop, start + 1), axis)
             reduced = self.reduce(part, axis, dtype, keepdims=True)
             # One element stays as it is, even where a step from the identity would change it.
@@ -342,6 +359,11 @@ class ufunc(partial):  # type: ignore[type-arg]
         aval = get_aval(a)
         places = Reference(reshaped(arange(aval.size), aval.shape), indices).get()
         others = None if b is None else ravel(broadcast_to_shape(asarray(b), get_aval(places).shape))
+        return self._changed(a, places, others)
+
+    @one_program("self")
+    def _changed(self, a: Any, places: Any, others: Any) -> Array:
+        aval = get_aval(a)
 
         def step(flat: Any, x: Any) -> tuple[Any, Any]:
             place, other = x

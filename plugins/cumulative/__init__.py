@@ -19,7 +19,7 @@ from primax.plugins.arithmetic import add, add_p, complex_p, imag, mul, mul_p, r
 from primax.plugins.comparison import eq, ne
 from primax.plugins.cumulative.recurrence import RULES as _RECURRENCE_RULES
 from primax.plugins.cumulative.recurrence import linear_recurrence_p, shifted
-from primax.plugins.cumulative.sequential import accumulator_dtype, lower_to_loop
+from primax.plugins.cumulative.sequential import accumulator_dtype, in_float32, lower_to_loop
 from primax.plugins.exponential import exp, log
 from primax.plugins.reductions import ADD, MAX, MIN, MUL, Monoid
 from primax.plugins.structural import (
@@ -245,7 +245,7 @@ def _rules(primitive: core.Primitive, monoid: Monoid) -> Rules:
         "abstract_eval": _abstract_eval(primitive.name, NUMERIC),
         "batch": _batch(primitive),
         "sharding": along_axis("axis"),
-        "lowering": {None: _window_lowering(monoid), "cpu": _loop_lowering(monoid)},
+        "lowering": {None: _window_lowering(monoid), "cpu": in_float32(_loop_lowering(monoid))},
     }
 
 

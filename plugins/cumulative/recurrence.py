@@ -14,7 +14,7 @@ from primax.extend.provisional.arguments import canonical_axis
 from primax.extend.provisional.elementwise import INEXACT
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add, mul
-from primax.plugins.cumulative.sequential import accumulator_dtype, lower_to_loop
+from primax.plugins.cumulative.sequential import accumulator_dtype, in_float32, lower_to_loop
 from primax.plugins.reductions import scan_along
 from primax.plugins.structural import convert_element_type_p, pad_p
 
@@ -128,6 +128,6 @@ RULES: Table = {
         "jvp": _jvp,
         "transpose": _transpose,
         "batch": _batch,
-        "lowering": {None: mlir.lower_fun(_tree, multiple_results=False), "cpu": _loop_lowering},
+        "lowering": {None: mlir.lower_fun(_tree, multiple_results=False), "cpu": in_float32(_loop_lowering)},
     },
 }

@@ -192,3 +192,23 @@ def test_a_tree_of_compositions_is_the_recurrence(size: int, reverse: bool) -> N
         return scan(compose, [a, b], (0, 0), reverse)[1]
 
     assert_close(tree(a, b), flipped(a, b) if reverse else solve(a, b), 1e-5)
+
+
+# One slab, several with a rest, and rows of a few elements after the axis.
+@pytest.mark.parametrize(("shape", "axis"), [((20, 7), 1), ((4, 5, 70), 2), ((16, 64, 3), 1)])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scans_along_short_rows_bring_elements_together(shape: tuple[int, ...], axis: int, reverse: bool) -> None:
+    x = np.random.default_rng(0).integers(-9, 9, shape).astype(np.int32)
+    run = px.jit(lambda x: [px.lax.cumsum(x, axis, reverse), px.lax.cummax(x, axis, reverse)])
+    for out, name in zip(run(x), ("cumsum", "cummax"), strict=True):
+        over = np.flip(x, axis) if reverse else x
+        wanted = REFERENCES[name](over, axis=axis)
+        np.testing.assert_array_equal(out, np.flip(wanted, axis) if reverse else wanted)
+    if px.default_backend() == "cpu":
+        assert "stablehlo.transpose" in run.lower(x).as_text()
+
+
+def test_sums_of_bfloat16_are_not_converted_at_each_step() -> None:
+    x = np.ones((300, 40), ml_dtypes.bfloat16)
+    text = px.jit(lambda x: px.lax.cumsum(x, 0)).lower(x).as_text()
+    assert "bf16" not in text[text.index("stablehlo.while") :][:-200] or px.default_backend() != "cpu"

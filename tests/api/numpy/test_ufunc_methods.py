@@ -179,3 +179,22 @@ def test_reduceat_keeps_an_element_that_is_alone_as_it_is() -> None:
     np.testing.assert_array_equal(pnp.logaddexp.reduceat(x, [0, 1, 2]), x)
     assert pnp.add.reduceat(np.array([True, True]), [0, 1]).dtype == np.int32
     assert pnp.logical_and.reduceat(np.array([2.0, 0.0]), [0, 1]).tolist() == [True, False]
+
+
+def test_methods_without_a_function_of_their_own_trace_once() -> None:
+    calls = []
+
+    def func(x: Any, y: Any) -> Any:
+        calls.append(None)
+        return x + 2 * y
+
+    made = pnp.frompyfunc(func, 2, 1, identity=0)
+    x = pnp.arange(6.0).reshape(2, 3)
+    for _ in range(2):
+        first = len(calls)
+        outs = made.reduce(x, 1), made.accumulate(x, 1), made.reduceat(x, np.array([0, 1]), axis=1)
+        changed = made.at(x, np.array([1]), x[:1], inplace=False)
+    assert len(calls) == first  # the second round finds all programs
+    np.testing.assert_array_equal(outs[0], [6, 24])
+    np.testing.assert_array_equal(outs[1], [[0, 2, 6], [3, 11, 21]])
+    assert changed.shape == x.shape
