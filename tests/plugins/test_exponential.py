@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from elementwise import DTYPES, check_against_jax_at_awkward_numbers, check_same_dtypes_as_jax, in_32_bits
@@ -152,3 +154,27 @@ def test_the_second_derivative_of_cbrt_is_infinite_at_zero_and_vanishes_at_infin
     second = px.vmap(px.grad(px.grad(px.lax.cbrt)))
     found = second(np.float32([0, 8, np.inf]))
     np.testing.assert_allclose(found, [-np.inf, -1 / 144, 0], rtol=1e-5)
+
+
+def test_derivatives_keep_their_digits_in_the_tails():
+    x = np.float32([-80.0, -40.0, -20.0, 20.0, 40.0, 80.0])
+    wide = x.astype(np.float64)
+    slope = np.exp(-np.abs(wide)) / (1 + np.exp(-np.abs(wide))) ** 2
+    close = functools.partial(np.testing.assert_allclose, rtol=2e-6)
+    close(px.vmap(px.grad(px.lax.expm1))(x), np.exp(wide).astype(np.float32))
+    close(px.vmap(px.grad(px.lax.logistic))(x), slope)
+    close(px.vmap(px.grad(px.grad(px.lax.logistic)))(x), -slope * np.tanh(wide / 2))
+    near = np.float32([1e-6, -1e-20])  # the second derivative is a difference of numbers near 1/8
+    close(px.vmap(px.grad(px.grad(px.lax.logistic)))(near), -near / 8)
+    accuracy = px.lax.AccuracyMode.HIGHEST
+    close(px.vmap(px.grad(lambda x: px.lax.expm1(x, accuracy=accuracy)))(x), np.exp(wide).astype(np.float32))
+
+
+def test_derivatives_of_powers_at_zero_by_the_exponent_zero():
+    def slopes(x, y):
+        return [float(s) for s in px.grad(px.lax.pow, (0, 1))(np.float32(x), np.float32(y))]
+
+    assert slopes(0, 0)[0] == 0  # x**0 is 1 at 0 too
+    assert float(px.grad(lambda x: x * px.numpy.power(x, 0.0))(0.0)) == 1
+    mixed = px.grad(lambda y: px.grad(px.lax.pow)(np.float32(2), y))
+    assert float(mixed(np.float32(0))) == 0.5  # of y x**(y - 1)

@@ -92,3 +92,37 @@ def test_bad_arguments_are_named():
         px.lax.sin(1)
     with pytest.raises(TypeError, match=r"atan2: arguments must have one dtype, got f32\[2\] and bf16\[\]"):
         px.lax.atan2(np.ones(2, np.float32), px.lax.convert_element_type(1, "bfloat16"))
+
+
+def _two_derivatives(f, x):
+    return px.jit(lambda x: [px.vmap(g)(x) for g in (px.grad(f), px.grad(px.grad(f)))])(x)
+
+
+def test_derivatives_keep_their_digits_where_squares_overflow_or_terms_cancel():
+    huge, tiny = np.float32([1e10, -1e12, 1e18, 1e30]), np.float32([1e-10, -1e-20])
+    for name, x, first, second in (
+        (
+            "tanh",
+            np.float32([-43, -10, 10, 43]),
+            lambda x: np.cosh(x) ** -2,
+            lambda x: -2 * np.tanh(x) * np.cosh(x) ** -2,
+        ),
+        ("tanh", tiny, np.ones_like, lambda x: -2 * x),
+        ("atanh", tiny, np.ones_like, lambda x: 2 * x),
+        ("asinh", huge, lambda x: 1 / np.abs(x), lambda x: -1 / (x * np.abs(x))),
+        ("atan", huge[:2], lambda x: x**-2, lambda x: -2 * x**-3),
+        ("sinh", np.float32([1e-30, 60, 89]), np.cosh, np.sinh),
+    ):
+        wide = x.astype(np.float64)
+        for order, (found, wanted) in enumerate(zip(_two_derivatives(getattr(px.lax, name), x), (first, second)), 1):
+            limits = np.finfo(np.float32)
+            text = f"derivative {order} of {name}"
+            np.testing.assert_allclose(found, wanted(wide), rtol=2e-6, atol=limits.tiny, err_msg=text)
+
+
+def test_derivatives_of_the_angle_do_not_overflow():
+    x, y = np.float32([1e-25, 3e25, 1.0, -2e30]), np.float32([2e-25, -1e25, 1e-30, 1e-30])
+    a, b = x.astype(np.float64), y.astype(np.float64)
+    by_x, by_y = px.vmap(px.grad(px.lax.atan2, (0, 1)))(x, y)
+    np.testing.assert_allclose(by_x, b / (a * a + b * b), rtol=1e-6, atol=1e-37)
+    np.testing.assert_allclose(by_y, -a / (a * a + b * b), rtol=1e-6, atol=1e-37)

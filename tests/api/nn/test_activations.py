@@ -105,3 +105,24 @@ def test_squareplus_promotes_both_arguments_and_hard_tanh_takes_unsigned_integer
 def test_values_without_bits_are_refused(name: str) -> None:
     with pytest.raises(TypeError, match=f"^{name}: its argument must be an array of numbers, got float0"):
         getattr(px.nn, name)(np.zeros(2, px.dtypes.float0))
+
+
+def test_values_and_derivatives_keep_their_digits_in_the_tails() -> None:
+    def check(f: Any, x: Any, *exact: Any) -> None:
+        programs = [px.vmap(g) for g in (f, px.grad(f), px.grad(px.grad(f)))]
+        for order, (got, want) in enumerate(zip(px.jit(lambda x: [g(x) for g in programs])(x), exact, strict=True)):
+            np.testing.assert_allclose(got, want, rtol=2e-5, atol=1e-37, err_msg=f"derivative {order} of {f}")
+
+    x = np.float32([-60.0, -25.0])
+    e = np.exp(x.astype(np.float64))
+    check(px.nn.elu, x, e - 1, e, e)
+    check(px.nn.celu, x, e - 1, e, e)
+    check(px.nn.silu, x, x * e, e * (1 + x), e * (2 + x))
+    check(px.nn.soft_sign, np.float32([1e6, -1e6]), [1, -1], [1e-12, 1e-12], [-2e-18, 2e-18])
+    far = np.array([-1e6, 1e6])
+    check(px.nn.squareplus, np.float32(far), [1e-6, 1e6], [1e-12, 1], 2 / np.abs(far) ** 3)
+    check(px.nn.log1mexp, np.float32([60.0]), [-np.exp(-60.0)], [np.exp(-60.0)], [-np.exp(-60.0)])
+    huge = np.float32([-1e30, 1e30, 3e38])
+    np.testing.assert_array_equal(px.vmap(px.grad(px.nn.gelu))(huge), [0, 1, 1])
+    u = np.sqrt(8 / np.pi) * (-6 - 0.044715 * 216)
+    np.testing.assert_allclose(px.nn.gelu(np.float32(-6)), -6 * np.exp(u), rtol=1e-5)

@@ -69,3 +69,18 @@ def test_half_precision_is_summed_in_single() -> None:
 def test_an_axis_that_is_not_there_is_refused_by_name(name: str) -> None:
     with pytest.raises(ValueError, match=rf"{name}: axis must be .* got 2"):
         getattr(px.nn, name)(X, axis=2)
+
+
+def test_a_weight_of_zero_has_a_derivative() -> None:
+    a, b = np.float32([1.0, 2.0, -np.inf]), np.float32([0.0, 1.0, 0.0])
+    np.testing.assert_allclose(px.grad(lambda b: px.nn.logsumexp(a, b=b))(b), [np.exp(-1.0), 1, 0], rtol=1e-6)
+    huge = np.float32([1000.0, 2.0, np.nan])  # what has no weight does not count in the value
+    assert float(px.nn.logsumexp(huge, b=b)) == 2
+    np.testing.assert_array_equal(px.grad(px.nn.logsumexp)(huge, b=b), [0, 1, 0])
+
+
+def test_numbers_that_are_all_minus_infinity_have_equal_parts_of_the_derivative() -> None:
+    least = np.full(4, -np.inf, np.float32)
+    assert float(px.nn.logsumexp(least)) == -np.inf
+    np.testing.assert_array_equal(px.grad(px.nn.logsumexp)(least), np.full(4, 0.25))
+    np.testing.assert_array_equal(px.hessian(px.nn.logsumexp)(least), np.eye(4) / 4 - 1 / 16)

@@ -244,3 +244,23 @@ def test_rounding_keeps_infinite_parts_apart():
     for out in (pnp.round(x, 2), px.jit(lambda x: pnp.round(x, 2))(x)):
         np.testing.assert_allclose(out.real, np.array([-np.inf, 0.56], np.float32))
         np.testing.assert_allclose(out.imag, np.array([1.23, np.inf], np.float32))
+
+
+def test_derivatives_of_hypot_do_not_overflow_and_its_second_ones_do_not_cancel() -> None:
+    x, y = np.float32([3e-30, 3e30, 1.0, 1e5]), np.float32([4e-30, -4e30, -1.0, 1.0])
+    slopes = px.vmap(px.grad(pnp.hypot, (0, 1)))(x, y)
+    modulus = np.hypot(x.astype(np.float64), y)
+    np.testing.assert_allclose(slopes, [x / modulus, y / modulus], rtol=1e-6)
+    second = px.vmap(px.hessian(pnp.hypot, (0, 1)))(x[2:], y[2:])
+    wide, height, cube = x[2:].astype(np.float64), y[2:].astype(np.float64), modulus[2:] ** 3
+    np.testing.assert_allclose(second[0][0], height**2 / cube, rtol=1e-6)
+    np.testing.assert_allclose(second[0][1], -wide * height / cube, rtol=1e-6)
+
+
+def test_sinc_has_all_digits_far_from_zero_and_beside_integers() -> None:
+    x = np.float32([0.49, 0.51, 1e4 + 1 / 1024, -3 - 2**-20, 4194303.5, 1e30])
+    wide = x.astype(np.float64)
+    exact = np.where(wide == np.rint(wide), 0, np.sinc(wide))
+    np.testing.assert_allclose(pnp.sinc(x), exact, rtol=1e-6)
+    slope = (np.cos(np.pi * (wide % 2)) - exact) / wide
+    np.testing.assert_allclose(px.vmap(px.grad(pnp.sinc))(x), slope, rtol=2e-6, atol=1e-13)
