@@ -23,7 +23,8 @@ def stage_carrying(
 ) -> tuple[Staged, list[Any], list[Any]]:
     """Stage a function from a carry to the next carry, or from a carry and an element to a pair.
 
-    A carry that begins as a number of weak type takes the dtype of the function's result, not weak, as in JAX.
+    A carry that begins with weak type takes the dtype of the function's result, not weak, as in JAX. That may change
+    the dtypes of other parts of the carry, until all are steady.
 
     Args:
       what: the name of the calling function, for messages.
@@ -46,11 +47,18 @@ def stage_carrying(
     staged = stage_function(what, body, in_tree, [*avals, *others])
     out_tree = _first_of_pair(what, body, staged.out_tree) if other_trees else staged.out_tree
     require_same_types(rule, names, (carry_tree, out_tree), ((), ()))
-    widened = [_widened(before, after) for before, after in zip(avals, staged.program.out_avals, strict=False)]
-    if widened != list(avals):
-        leaves = [core.protocol_of(aval).convert(x, aval) for x, aval in zip(leaves, widened, strict=True)]
-        avals = widened
-        staged = stage_function(what, body, in_tree, [*avals, *others])
+    steady = given = list(avals)
+    while True:  # each round makes a part strong
+        pairs = zip(steady, staged.program.out_avals, strict=False)
+        # After the first round a part stays weak, as in JAX, unless it needs another dtype.
+        widened = [x if steady is not given and x.dtype == y.dtype else _widened(x, y) for x, y in pairs]
+        if widened == steady:
+            break
+        steady = widened
+        staged = stage_function(what, body, in_tree, [*steady, *others])
+    if steady is not given:
+        leaves = [core.protocol_of(aval).convert(x, aval) for x, aval in zip(leaves, steady, strict=True)]
+        avals = steady
     out_avals = staged.program.out_avals
     require_same_types(rule, names, (carry_tree, out_tree), (avals, out_avals[:count]))
     require_steady_variance(rule, names, carry_tree, avals, out_avals[:count])

@@ -29,8 +29,10 @@ from primax.extend.provisional.avals import WEAKNESS, same_type
 from primax.extend.provisional.tracing import moved_effects
 from primax.extend.rule_types import Table
 from primax.plugins.calls import run_program
-from primax.plugins.comparison import eq
+from primax.plugins.comparison import eq, ge, le
 from primax.plugins.control_flow.elements import one_by_one
+from primax.plugins.control_flow.stand_ins import may_not_end, with_stand_ins
+from primax.plugins.reductions import reduce_or
 from primax.plugins.structural import broadcast_in_dim, convert_element_type, select_n, stop_gradient
 
 cond_p = core.Primitive("cond", multiple_results=True)
@@ -116,6 +118,12 @@ def _batch_of_choices(
     for i, branch in enumerate(branches):
         program, where = _batched(branch, axis, dims, masked)
         inputs = list(operands)
+        if may_not_end(axis, branch):
+            for k in where:
+                inputs[k] = stacked[k]
+            own_dims = [0 if k in where else d for k, d in enumerate(dims)]
+            results.append(_if_taken(axis, program, _takes(index, i, len(branches)), inputs, own_dims))
+            continue
         if where:
             taken = eq(index, get_aval(index).dtype.type(i))
             for k in where:
@@ -124,6 +132,28 @@ def _batch_of_choices(
     which = index if len(branches) > 2 else convert_element_type(index, np.bool_)
     outs = [select_n(broadcast_in_dim(which, get_aval(xs[0]).shape, (0,)), *xs) for xs in zip(*results, strict=True)]
     return outs, [0] * len(outs)
+
+
+def _takes(index: Any, i: int, count: int) -> Any:
+    """For each element whether it takes branch `i`; indices beyond the first and last branch stand for these."""
+    if i == count - 1:
+        return ge(index, np.int32(i))
+    return le(index, np.int32(0)) if i == 0 else eq(index, np.int32(i))
+
+
+def _if_taken(
+    axis: batching.AxisData, program: core.ClosedJaxpr, takes: Any, operands: Any, dims: Sequence[Any]
+) -> list[Any]:
+    """The results of a batched branch whose loops end for the elements that take it; zeros if none does."""
+
+    def zeros(*args: Any) -> list[Any]:
+        return [ad.zeros_like_aval(aval) for aval in program.out_avals]
+
+    nothing = core.cached(
+        program, ("no element",), lambda: core.trace_to_jaxpr(zeros, program.in_avals, program.jaxpr.debug_info)
+    )
+    inputs = with_stand_ins(takes, operands, dims)
+    return cond_p.bind(convert_element_type(reduce_or(takes, (0,)), np.int32), *inputs, branches=(nothing, program))
 
 
 def _batched(

@@ -29,6 +29,7 @@ from primax.extend.provisional.tracing import moved_effects
 from primax.extend.rule_types import Table
 from primax.plugins.control_flow.compiled import run_compiled
 from primax.plugins.control_flow.elements import one_by_one
+from primax.plugins.control_flow.stand_ins import may_not_end, with_stand_ins
 from primax.plugins.reductions import reduce_or
 from primax.plugins.structural import broadcast_in_dim, select_n, stop_gradient
 
@@ -138,7 +139,8 @@ def _batch(
             "while_loop", axis, args, dims, (cond_jaxpr, body_jaxpr), functools.partial(while_p.bind, **params)
         )
     if pred_dim is not None:
-        pred, body = _until_all_are_done(axis, pred, body, cond_nconsts)
+        moving = [*const_dims, *carry_dims] if may_not_end(axis, body_jaxpr) else None
+        pred, body = _until_all_are_done(axis, pred, body, cond_nconsts, moving)
         consts = [*cond_consts, *consts]
     outs = while_p.bind(
         *cond_consts,
@@ -153,9 +155,12 @@ def _batch(
 
 
 def _until_all_are_done(
-    axis: batching.AxisData, pred: Closed, body: Closed, cond_nconsts: int
+    axis: batching.AxisData, pred: Closed, body: Closed, cond_nconsts: int, dims: Sequence[int | None] | None
 ) -> tuple[Closed, Closed]:
-    """A loop over a batch continues while any element does; elements that are done keep their carry."""
+    """A loop over a batch continues while any element does; elements that are done keep their carry.
+
+    If `dims` are given, the batch axes of the body's operands, others stand in for elements that are done.
+    """
     body_nconsts = len(body.jaxpr.invars) - len(body.jaxpr.outvars)
 
     def any_left(*args: Any) -> list[Any]:
@@ -167,13 +172,16 @@ def _until_all_are_done(
         # The condition has no derivative, although the step does.
         fixed = stop_gradient([pred.consts, cond_consts, carry])
         (active,) = core.eval_jaxpr(pred.jaxpr, fixed[0], *fixed[1], *fixed[2])
-        new = core.eval_jaxpr(body.jaxpr, body.consts, *args[cond_nconsts:])
+        operands = args[cond_nconsts:]
+        new = core.eval_jaxpr(
+            body.jaxpr, body.consts, *(operands if dims is None else with_stand_ins(active, operands, dims))
+        )
         return [select_n(_broadcast_predicate(active, x), x, y) for x, y in zip(carry, new, strict=True)]
 
     cond_avals = pred.in_avals[:cond_nconsts]
     return core.cached(
         body,
-        ("until all are done", pred),
+        ("until all are done", pred, None if dims is None else tuple(dims)),
         lambda: (
             core.trace_to_jaxpr(any_left, pred.in_avals, "any_left"),
             core.trace_to_jaxpr(step, [*cond_avals, *body.in_avals], body.jaxpr.debug_info),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -295,3 +297,71 @@ def test_results_that_are_one_operand_in_all_branches_are_not_computed():
     grads = px.grad(lambda x, y: sum(f(x > 0, x, y)), (0, 1))(1.0, 2.0)
     assert [float(g) for g in grads] == [1.0, 2.0]
     assert lax.switch(1, [lambda x: x, lambda x: x, lambda x: x], 3.0).tolist() == 3.0
+
+
+def collatz(n: Any) -> Any:
+    """The number of steps to 1; it does not end for 0 and negative numbers."""
+    step = lambda c: (c[0] + 1, px.numpy.where(c[1] % 2, 3 * c[1] + 1, c[1] // 2))  # noqa: E731
+    return lax.while_loop(lambda c: c[1] != 1, step, (0, n))[0]
+
+
+def test_loops_of_branches_end_for_elements_that_take_other_branches() -> None:
+    def f(n: Any) -> Any:
+        return lax.cond(n > 0, collatz, lambda n: -n, n)
+
+    xs = np.array([[1, 6, 0], [0, -5, 0]], np.int32)
+    expected = [[0, 8, 0], [0, 5, 0]]
+    assert px.jit(px.vmap(px.vmap(f)))(xs).tolist() == expected
+    both = px.vmap(lambda n, m: lax.cond(n > 0, lambda n: collatz(n) + m.sum(), lambda n: m.sum(), n), (0, 1))
+    assert both(xs[0], xs).tolist() == [1, 9, 0]
+    assert px.vmap(f)(xs[1]).tolist() == expected[1]  # no element takes the branch
+    assert px.vmap(f)(xs[0][:0]).shape == (0,)
+
+    def g(i: Any, n: Any) -> Any:
+        return lax.switch(i, [lambda n: n, collatz, lambda n: px.jit(collatz)(n + 1)], n)
+
+    assert px.vmap(g)(np.arange(-1, 4), np.array([0, 0, 6, 26, 2], np.int32)).tolist() == [0, 0, 8, 111, 7]
+    assert px.vmap(lambda p, n: lax.cond(p, collatz, abs, n), (0, None))(np.array([False, False]), 0).tolist() == [0, 0]
+
+
+def test_loops_in_steps_end_for_elements_that_are_done() -> None:
+    def steps(n: Any) -> Any:
+        choose = lambda k: lax.cond(k % 2 == 1, collatz, lambda k: 0, k)  # noqa: E731
+        return lax.while_loop(lambda c: c[0] > 0, lambda c: (c[0] - 1, c[1] + collatz(c[0]) + choose(c[0])), (n, 0))[1]
+
+    def f(n: Any) -> Any:
+        return lax.cond(n >= 0, steps, lambda n: lax.while_loop(lambda m: m != 0, lambda m: m + 1, n), n)
+
+    xs = np.array([3, 0, 5, -2], np.int32)
+    alone = px.jit(f)
+    assert px.jit(px.vmap(f))(xs).tolist() == [int(alone(n)) for n in xs]
+
+
+def test_derivatives_of_branches_with_loops_are_those_of_each_element() -> None:
+    def root(x: Any) -> Any:
+        return lax.while_loop(lambda c: c[1] < 5, lambda c: (0.5 * (c[0] + x / c[0]), c[1] + 1), (x, 0))[0]
+
+    def scaled(x: Any) -> Any:
+        count = lax.while_loop(lambda c: c < 3, lambda c: c + 1, lax.stop_gradient(x).astype(int) * 0)
+        return x * count
+
+    x = np.array([4.0, 0.0, -1.0], np.float32)
+    f = px.vmap(lambda x: lax.cond(x > 0, root, lambda x: 2 * x, x))
+    out, tangent = px.jit(lambda x: px.jvp(f, (x,), (x,)))(x)
+    assert np.allclose(out, [2, 0, -2])
+    assert np.allclose(tangent, [1, 0, -2])
+    g = px.vmap(lambda x: lax.cond(x > 0, scaled, lambda x: -x, x))
+    assert px.jit(px.grad(lambda x: g(x).sum()))(x).tolist() == [3, -1, -1]
+
+
+def test_branches_without_loops_are_computed_as_before() -> None:
+    f = px.vmap(lambda p, x: lax.cond(p, lambda x: lax.map(abs, x), lambda x: x, x))
+    names = [eqn.primitive.name for eqn in px.make_jaxpr(f)(np.array([True, False]), np.ones((2, 3))).eqns]
+    assert not {"cond", "argmax", "dynamic_slice"} & set(names)
+
+    def communicating(p: Any, x: Any) -> Any:
+        loop = lambda x: lax.while_loop(lambda c: c < 3, lambda c: c + 1, lax.psum(x, "i"))  # noqa: E731
+        return lax.cond(p, loop, lambda x: x, x)
+
+    out = px.vmap(communicating, axis_name="i")(np.array([True, False]), np.float32([0.5, 0.25]))
+    assert out.tolist() == [3.75, 0.25]

@@ -64,6 +64,12 @@ def test_a_carry_of_weak_type_takes_the_type_the_step_makes_of_it():
     assert not last.weak_type
     assert lax.while_loop(lambda x: x < 3, lambda x: x + np.float32(1), 0).dtype == np.float32
     assert lax.fori_loop(0, 3, lambda i, x: x + 1, 0).weak_type
+    half = px.numpy.ones(3, "bfloat16")
+    out, _ = lax.scan(lambda c, x: ((c[0] + x, c[1] + c[0], c[2] + c[1]), None), (0, 0.0, 0.0), half)
+    assert [(x.dtype, float(x)) for x in out] == [(half.dtype, 3), (half.dtype, 3), (half.dtype, 1)]
+    step = lambda c: (c[0] + 1, c[1] + half[0], c[2] + c[1], c[3] + c[2])  # noqa: E731
+    out = lax.while_loop(lambda c: c[0] < 3, step, (0, 0.0, 0, 0.0))
+    assert [x.dtype for x in out[1:]] == [half.dtype] * 3, out
     other = lax.while_loop(lambda x: x < 3, lambda x: x + 1.5, 1)  # of another dtype: not weak, as in jax
     assert other.dtype == px.numpy.result_type(float)
     assert not other.weak_type
