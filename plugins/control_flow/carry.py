@@ -48,12 +48,14 @@ def stage_carrying(
     out_tree = _first_of_pair(what, body, staged.out_tree) if other_trees else staged.out_tree
     require_same_types(rule, names, (carry_tree, out_tree), ((), ()))
     steady = given = list(avals)
-    while True:  # each round makes a part strong
+    while True:
         pairs = zip(steady, staged.program.out_avals, strict=False)
         # After the first round a part stays weak, as in JAX, unless it needs another dtype.
         widened = [x if steady is not given and x.dtype == y.dtype else _widened(x, y) for x, y in pairs]
         if widened == steady:
-            break
+            widened = [x if x.dtype == y.dtype else x.strip_weak_type() for x, y in zip(steady, given, strict=True)]
+            if widened == steady:
+                break
         steady = widened
         staged = stage_function(what, body, in_tree, [*steady, *others])
     if steady is not given:
@@ -74,7 +76,7 @@ def _first_of_pair(what: str, body: Callable[..., Any], out_tree: Any) -> Any:
 
 
 def _widened(before: Any, after: Any) -> ShapedArray:
-    """The type of a carry after one step, if it begins with weak type."""
+    """The type of a carry after one step, if it begins with weak type; still weak if the step makes it so."""
     if not getattr(before, "weak_type", False) or before.shape != after.shape or before == after:
         return before
-    return after.strip_weak_type() if dtypes.result_type(before, after) == after.dtype else before
+    return after if dtypes.result_type(before, after) == after.dtype else before
