@@ -7,6 +7,8 @@ from collections.abc import Collection, Sequence
 from math import inf, prod
 from typing import Any
 
+import numpy as np
+
 from primax.core import _jaxlib
 from primax.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params, subjaxprs
 from primax.interpreters.runtime.lowering import Lower, LoweringRuleContext, ModuleContext, register_lowering_layer
@@ -25,11 +27,13 @@ _FINITE_OF_POSITIVE = {"div", "log", "rsqrt", "sqrt"}  # finite if the last oper
 def _state(x: Any) -> int | None:
     """3 for NaN, 2 for an infinity, 1 for a number whose square may overflow, 0 for others; None for other objects."""
     try:
-        size = abs(x)
+        size = abs(x.item() if isinstance(x, np.generic | np.ndarray) else x)  # NumPy's least integer has no abs
         if size != size:
             return 3
         limit = 250 if getattr(x, "dtype", None) == "float16" else 1e18
         return 2 if size == inf else int(size > limit)
+    except OverflowError:  # from a complex number
+        return 1
     except (TypeError, ValueError):
         return None
 

@@ -50,6 +50,13 @@ def has_guard(f, *args):
     return "select" in px.jit(f).lower(*args).as_text()
 
 
+def test_extreme_literals_are_read_without_warnings():
+    for least in (np.int32(-(2**31)), np.int8(-128)):
+        assert not may_know_nan(px.make_jaxpr(lambda x, least=least: lax.exp(1.0 * (x + least)))(least).jaxpr)
+    large = np.complex64(3e38 + 3e38j)
+    assert may_know_nan(px.make_jaxpr(lambda x: x + large * lax.full((), large))(large).jaxpr)
+
+
 def test_only_programs_that_may_know_nan_have_a_guard():
     x = np.ones(5, np.float32)
     assert has_guard(lambda x: lax.exp(x + np.float32(np.nan)), x)
