@@ -83,10 +83,12 @@ class ufunc(partial):  # type: ignore[type-arg]
     """
 
     __name__: str
-    nin: int
-    nout: int
-    nargs: int
-    identity: Any
+    nin = property(lambda self: self._arity[0])
+    nout = property(lambda self: self._arity[1])
+    nargs = property(lambda self: self._arity[2])
+    identity = property(lambda self: self._identity)
+    _arity: tuple[int, int, int]
+    _identity: Any
     _reduce: Function | None
     _accumulate: Function | None
     _at: str | Function | None
@@ -148,7 +150,7 @@ class ufunc(partial):  # type: ignore[type-arg]
         self = super().__new__(cls, func if call is None else call)
         self.__name__ = func.__name__ if name is None else name
         self.__doc__ = func.__doc__
-        self.nin, self.nout, self.nargs, self.identity = nin, nout, nin if nargs is None else nargs, identity
+        self._arity, self._identity = (nin, nout, nin if nargs is None else nargs), identity
         self._reduce, self._accumulate, self._at, self._reduceat = reduce, accumulate, at, reduceat
         self._maker = partial(cls, func, nin, nout, name=name, nargs=nargs, identity=identity, **methods)
         return self
@@ -270,7 +272,7 @@ class ufunc(partial):  # type: ignore[type-arg]
         rows = strong(cast(rows, dtype))
         count = get_aval(rows).shape[0]
         if not count:
-            return rows
+            return moveaxis(rows, 0, 0 if axis is None else axis)
         first = take_slice(rows, 0, 1, 0)
 
         def step(total: Any, row: Any) -> tuple[Any, Any]:
@@ -305,7 +307,7 @@ class ufunc(partial):  # type: ignore[type-arg]
             raise ValueError(f"{self.__name__}.reduceat: indices must be of rank 1, got shape {np.shape(indices)}")
         starts = known_integers(f"{self.__name__}.reduceat", "indices", indices)
         if not starts:
-            raise ValueError(f"{self.__name__}.reduceat: indices must not be empty")
+            return cast(take_slice(asarray(a), 0, 0, axis), self._result_dtype(a, dtype))
         for start in starts:
             if not 0 <= start < shape[axis]:
                 raise ValueError(
@@ -332,8 +334,8 @@ class ufunc(partial):  # type: ignore[type-arg]
           A, B: arrays; the axes of the result are those of A, then those of B.
         """
         self._check_binary("outer", None, any_results=True)
-        shape, rank = aval_of(f"{self.__name__}.outer", A, 0).shape, len(aval_of(f"{self.__name__}.outer", B, 1).shape)
-        return self(reshaped(A, (*shape, *[1] * rank)), B)
+        shape, other = aval_of(f"{self.__name__}.outer", A, 0).shape, aval_of(f"{self.__name__}.outer", B, 1).shape
+        return self(reshaped(A, (*shape, *[1] * len(other))), reshaped(B, (*[1] * len(shape), *other)))
 
     def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Array:
         """Apply the function to elements of an array, one after another, and return the changed array.

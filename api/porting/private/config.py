@@ -18,6 +18,7 @@ __all__ = [
     "config_states",
     "config_with_absl",
     "enable_custom_prng",
+    "legacy_prng_key",
     "parse_flags_with_absl",
     "state",
     "update",
@@ -36,6 +37,8 @@ _FREE: dict[str, Any] = {
     "compiler_enable_remat_pass": True,
     "cpu_collectives_implementation": "gloo",
     "cpu_enable_async_dispatch": True,
+    "custom_jvp3": False,
+    "custom_vjp3": False,
     "debug_leaked_clients_on_clear_backends": False,
     "debug_log_modules": "",
     "distributed_debug": False,
@@ -87,8 +90,6 @@ _FIXED: dict[str, Any] = {
     "allow_f16_reductions": True,
     "check_static_indices": False,
     "check_vma": True,
-    "custom_jvp3": False,
-    "custom_vjp3": False,
     "disable_bwd_checks": False,
     "disable_most_optimizations": False,
     "disable_vmap_shmap_error": False,
@@ -218,6 +219,23 @@ class enable_custom_prng(ContextDecorator):
 
     def __enter__(self) -> None:
         config.update("jax_enable_custom_prng", self._value)
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class legacy_prng_key(ContextDecorator):
+    """The decorator `jax.legacy_prng_key`, for what happens with raw keys; primax only supports "allow".
+
+    Raises:
+      AttributeError: on entry, if the argument is "warn" or "error".
+    """
+
+    def __init__(self, new_val: str) -> None:
+        self._value = new_val
+
+    def __enter__(self) -> None:
+        config.update("jax_legacy_prng_key", self._value)
 
     def __exit__(self, *_: object) -> None:
         pass

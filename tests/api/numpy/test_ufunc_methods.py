@@ -198,3 +198,19 @@ def test_methods_without_a_function_of_their_own_trace_once() -> None:
     np.testing.assert_array_equal(outs[0], [6, 24])
     np.testing.assert_array_equal(outs[1], [[0, 2, 6], [3, 11, 21]])
     assert changed.shape == x.shape
+
+
+def test_methods_take_empty_arrays_and_indices() -> None:
+    summed, empty = pnp.frompyfunc(lambda x, y: x + y, 2, 1), np.zeros((2, 0), np.float32)
+    assert summed.accumulate(empty, axis=1).shape == (2, 0)
+    for ours, theirs in ((pnp.bitwise_or, np.bitwise_or), (pnp.subtract, np.subtract)):
+        x = np.arange(6, dtype=np.int32).reshape(2, 3)
+        np.testing.assert_array_equal(ours.reduceat(x, np.array([], int), axis=1), theirs.reduceat(x, [], axis=1))
+
+
+def test_attributes_are_read_only_and_outer_needs_no_promotion_of_ranks() -> None:
+    for name in ("nin", "nout", "nargs", "identity"):
+        with pytest.raises(AttributeError):
+            setattr(pnp.add, name, None)
+    with px.numpy_rank_promotion("raise"):
+        np.testing.assert_array_equal(pnp.add.outer(pnp.ones(2), pnp.ones(3)), np.full((2, 3), 2.0))
