@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -211,6 +212,16 @@ def check_vjp(
     )
 
 
+def _linearized(f: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """The results of `px.jvp`, by `px.linearize`."""
+    out, derivative = primax.linearize(f, *primals)
+    return out, derivative(*tangents)
+
+
+def _tangents_of(jvp: Callable[..., Any], f: Callable[..., Any], directions: Any, *primals: Any) -> Any:
+    return jvp(f, primals, directions)[1]
+
+
 def check_grads(
     f: Callable[..., Any],
     args: Sequence[Any],
@@ -227,7 +238,7 @@ def check_grads(
       args: the arguments.
       order: the highest order to check; derivatives of second order are compared with differences of those of first
         order.
-      modes: "fwd" for `px.jvp`, "rev" for `px.vjp`; higher orders mix them.
+      modes: "fwd" for `px.jvp`, "rev" for `px.vjp`, "lin" for `px.linearize`; higher orders mix them.
       atol: the absolute tolerance of derivatives; a number, a dictionary by dtype, or None for a number by dtype.
       rtol: the tolerance relative to the expected value; a number, a dictionary by dtype, or None for a number by
         dtype.
@@ -247,8 +258,8 @@ def check_grads(
         raise ValueError(f"check_grads: order must be at most {_MOST_ORDERS}, got {order}")
     modes = (modes,) if isinstance(modes, str) else tuple(sequence("check_grads", "modes", modes))
     for mode in modes:
-        if mode not in ("fwd", "rev"):
-            raise ValueError(f'check_grads: modes must be "fwd" and "rev", got {mode!r}')
+        if mode not in ("fwd", "rev", "lin"):
+            raise ValueError(f'check_grads: modes must be "fwd", "rev" and "lin", got {mode!r}')
     if eps is None:
         steps = (_STEP,) if _precision(args) < np.finfo(np.float32).eps else _STEPS_OF_32_BITS
     else:
@@ -265,13 +276,16 @@ def check_grads(
                 break
 
     def check(f: Callable[..., Any], args: tuple[Any, ...], order: int, path: str) -> None:
-        if "fwd" in modes:
-            message = f"{path}jvp"
-            compare(check_jvp, f, lambda xs, ts: primax.jvp(f, xs, ts), args, message)
+        for mode, name, derivative in (("fwd", "jvp", primax.jvp), ("lin", "linearize", _linearized)):
+            if mode not in modes:
+                continue
+            message = f"{path}{name}"
+            compare(check_jvp, f, lambda xs, ts, jvp=derivative: jvp(f, xs, ts), args, message)
             if order > 1:
                 rng = np.random.default_rng(order)
-                directions = tree_util.tree_map(lambda x: _random_like(rng, x), args)
-                check(lambda *xs: primax.jvp(f, xs, directions)[1], args, order - 1, f"{message} of ")
+                directions = tree_util.tree_map(partial(_random_like, rng), args)
+                tangents_of = partial(_tangents_of, derivative, f, directions)
+                check(tangents_of, args, order - 1, f"{message} of ")
         if "rev" in modes:
             message = f"{path}vjp"
             compare(check_vjp, f, lambda *xs: primax.vjp(f, *xs), args, message)

@@ -70,8 +70,8 @@ class ImplTrace(Trace):
             return out
         return [from_host(x) for x in out] if primitive.multiple_results else from_host(out)
 
-    def without_impl(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
-        """The results of a primitive that has no impl rule; a runtime compiles its lowering."""
+    def without_impl(self, primitive: Any, args: Any, params: dict[str, Any], programs: Any = None) -> Any:
+        """The results of a primitive without its impl rule; a runtime compiles its lowering, and keeps `programs`."""
         raise MissingRuleError(rules.explain_missing(rules.impl_rules, primitive))
 
 

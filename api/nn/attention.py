@@ -61,7 +61,8 @@ def dot_product_attention(
       local_window_size: the numbers of keys that a query uses before and after its own position; one number for both,
         or a pair.
       implementation: None or "xla", which mean the same.
-      return_residual: whether to return the logarithms of the sums of exponentials too, of shape (B, T, N).
+      return_residual: whether to return the logarithms of the sums of exponentials too, of shape (B, T, N)
+        and the dtype of the result.
 
     Returns:
       An array of the shape of `query`; if `return_residual`, a pair.
@@ -99,6 +100,7 @@ def dot_product_attention(
     if not return_residual:
         return out[0] if single else out
     sums = stop_gradient(reshape(logsumexp(logits, -1), (batch, heads, length)).swapaxes(1, 2))
+    sums = cast(sums, out.dtype)
     return (out[0], sums[0]) if single else (out, sums)
 
 
@@ -135,7 +137,7 @@ def _by_group(x: Any, groups: int) -> Array:
 
 def _visible(shape: Any, causal: bool, queries: Any, keys: Any, window: Any) -> Array | None:
     """A mask of the keys that each query uses; None if all queries use all keys."""
-    places = arange(shape[3])[:, None], arange(shape[4])[None, :]
+    places = arange(shape[3])[None, None, None, :, None], arange(shape[4])[None, None, None, None, :]
     conditions: list[Any] = []
     if causal:
         conditions.append(places[0] >= places[1])

@@ -33,6 +33,7 @@ from primax.plugins.indexing import (
 from primax.plugins.indexing.dimensions import as_scatter
 from primax.plugins.resharding import forgotten, resharded
 from primax.plugins.structural import as_scalar, convert_element_type_p, reshape_p
+from primax.plugins.structural.creation import with_large_integer
 
 _READY = (Array, Tracer, np.ndarray, int, float)
 _CLIP, _PROMISE = GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS
@@ -285,6 +286,7 @@ def _write(reference: Reference, primitive: Any, values: Any, **options: Unpack[
     shape = indexed_shape(index)
     if not isinstance(values, _READY):
         values = values_of("x.at[...]", "values", values)
+    values = with_large_integer(values, aval.dtype)
     values = converted(values, aval)
     own = get_aval(values).shape
     if own and own != shape and joint_shape([own, shape]) != shape:

@@ -29,6 +29,7 @@ from primax.plugins.structural import (
     warn_if_real,
     zero_of,
 )
+from primax.plugins.structural.creation import with_large_integer
 
 __all__ = [
     "array",
@@ -386,9 +387,12 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
 def _full(function: str, shape: tuple[int, ...], value: Any, dtype: Any, device: Any, weak: bool) -> Array:
     if isinstance(value, list | tuple):
         value = asarray(value)
+    if dtype is not None:
+        dtype = read_dtype(dtype, function)
+        value = with_large_integer(value, dtype)
     aval = aval_of(function, value, "fill_value")
     weak = weak or (dtype is None and aval.weak_type)
-    dtype = aval.dtype if dtype is None else read_dtype(dtype, function)
+    dtype = aval.dtype if dtype is None else dtype
     if not aval.shape:
         return _constant_on(function, value, shape, dtype, device, weak)
     broadcast_shapes(aval.shape, shape)

@@ -60,7 +60,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
 
     Args:
       arr: an array.
-      obj: the positions: a number, a slice, a sequence of numbers, or a boolean for each position.
+      obj: the positions: a number, a slice, a sequence or array of numbers, or a boolean for each position.
       axis: the axis; None to ravel the array first.
       assume_unique_indices: a promise that positions are unique; traced positions need it.
 
@@ -79,12 +79,14 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     axis = canonical_axis(0 if axis is None else axis, len(x.shape), "delete")
     size = x.shape[axis]
     if isinstance(obj, Tracer) and assume_unique_indices and known(obj) is None:
-        kept = Reference(ones(size, bool), obj).set(False)
+        kept = Reference(ones(size, bool), ravel(obj)).set(False)
         return take(x, nonzero(kept, size=max(size - obj.size, 0))[0], axis)
     if isinstance(obj, list | tuple) and obj and all(isinstance(x, bool | np.bool_) for x in obj):
         obj = np.array(obj)
     if isinstance(obj, Array | np.ndarray) and obj.dtype == bool and obj.shape != (size,):
         raise ValueError(f"delete: obj must be of shape ({size},) if it is boolean, got shape {obj.shape}")
+    if isinstance(obj, Array | np.ndarray) and not isinstance(obj, Tracer) and obj.ndim > 1:
+        obj = np.ravel(obj)
     gone = set(_positions("delete", obj, size))
     if size in gone:
         raise IndexError(f"delete: obj must be in [{-size}, {size}), got {size}")

@@ -36,7 +36,13 @@ from primax.plugins import arithmetic, bitwise, comparison, structural
 
 Operator = Callable[[Any, Any], Any]
 
-_MEANT_OTHERWISE = (ufuncs.equal, ufuncs.not_equal, ufuncs.multiply)
+# Operators that Python's containers have too, and the methods by which a subclass answers them itself.
+_MEANT_OTHERWISE = {
+    ufuncs.equal: ("__eq__",),
+    ufuncs.not_equal: ("__ne__", "__eq__"),
+    ufuncs.multiply: ("__rmul__",),
+}
+_CONTAINERS = (list, tuple, set, dict)
 
 _BOOL = np.dtype(np.bool_)
 
@@ -95,12 +101,20 @@ def _leave(function: Operator, y: Any) -> Array:
     Raises:
       TypeError: the operand is a Python container, which would be repeated, or would be unequal to every array.
     """
-    if function in _MEANT_OTHERWISE and isinstance(y, list | tuple | set | dict):
+    if function in _MEANT_OTHERWISE and _is_plain(y, _MEANT_OTHERWISE[function]):
         raise TypeError(
             f"{function.__name__}: operands must be arrays or numbers, got a {type(y).__name__}; "
             "make it an array by asarray"
         )
     return NotImplemented
+
+
+def _is_plain(y: Any, methods: tuple[str, ...]) -> bool:
+    """Whether a value is a Python container whose class does not define one of the methods itself."""
+    for container in _CONTAINERS:
+        if isinstance(y, container):
+            return all(getattr(type(y), name, None) is getattr(container, name, None) for name in methods)
+    return False
 
 
 def _promoting(function: Operator) -> tuple[Operator, Operator]:

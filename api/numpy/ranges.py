@@ -22,6 +22,7 @@ from primax.plugins import arithmetic, rounding
 from primax.plugins.calls import jit
 from primax.plugins.resharding import from_host, resharded
 from primax.plugins.structural import as_scalar, broadcast_in_dim_p, concatenate, concatenate_p, iota_p, slice_in_dim
+from primax.plugins.structural.creation import with_large_integer
 
 __all__ = ["arange", "geomspace", "indices", "linspace", "logspace", "meshgrid"]
 
@@ -92,17 +93,19 @@ def arange(
     if out_sharding is not None:
         return resharded("arange", arange(start, stop, step, dtype, device=device), out_sharding)
     bounds = [x for x in (start, stop, step) if x is not None]
-    low = _known("arange", "start", start)
-    high = None if stop is None else _known("arange", "stop", stop)
-    gap = 1 if step is None else _known("arange", "step", step)
+    if dtype is not None:
+        dtype = read_dtype(dtype, "arange")
+    as_floats = dtype is not None and not dtypes.is_integer(dtype)
+    low, high, gap = (
+        x if x is None or (as_floats and type(x) is int) else _known("arange", name, with_large_integer(x, dtype))
+        for name, x in (("start", start), ("stop", stop), ("step", 1 if step is None else step))
+    )
     if high is None:
         low, high = 0, low
     if gap == 0:
         raise ValueError("arange: step must not be 0, got 0")
     if dtype is None:
         dtype = dtypes.result_type(*[get_aval(x) for x in bounds])
-    else:
-        dtype = read_dtype(dtype, "arange")
     if all(isinstance(x, int) for x in (low, high, gap)):
         count = len(range(low, high, gap))
     elif any(is_symbolic_dim(x) for x in (low, high, gap)):

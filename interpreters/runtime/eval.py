@@ -58,10 +58,12 @@ class EvalTrace(ImplTrace):
                 raise
         return self.evaluate(primitive, args, params, key)
 
-    def without_impl(self, primitive: Any, args: Any, params: dict[str, Any]) -> Any:
+    def without_impl(self, primitive: Any, args: Any, params: dict[str, Any], programs: Any = None) -> Any:
         if primitive in rules.impl_rules.unsupported:
             return super().without_impl(primitive, args, params)
-        return apply_primitive(primitive, *args, **params)
+        if programs is None:
+            return apply_primitive(primitive, *args, **params)
+        return programs.setdefault(params_key(params), _dispatched(primitive, params, None))(*args)
 
 
 known_results.add(Array)
@@ -91,8 +93,7 @@ def apply_primitive(primitive: Any, *args: Any, **params: Any) -> Any:
         in_order = dict(sorted(params.items()))
         ordered_key = params_key(in_order) if params else ()
         function = primitive.programs.get_or_make(ordered_key, lambda: _dispatched(primitive, in_order, ordered_key))
-        if key != ordered_key:
-            primitive.programs.put(key, function)
+        primitive.programs.put(key, function)
     try:
         return function(*args)
     except (SystemError, AttributeError, RecursionError):

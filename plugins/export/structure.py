@@ -17,6 +17,7 @@ class _Known(NamedTuple):
     name: str
     to_bytes: Callable[[Any], bytes]
     from_bytes: Callable[[bytes], Any]
+    from_children: Callable[[Any, Any], Any] | None
 
 
 _by_class: dict[type, _Known] = {}
@@ -29,6 +30,7 @@ def register_pytree_node_serialization(
     serialized_name: str,
     serialize_auxdata: Callable[[Any], bytes],
     deserialize_auxdata: Callable[[bytes], Any],
+    from_children: Callable[[Any, Any], Any] | None = None,
 ) -> type:
     """Allow a class of pytree nodes in the arguments and results of exported functions.
 
@@ -37,6 +39,8 @@ def register_pytree_node_serialization(
       serialized_name: its name in files; unique.
       serialize_auxdata: converts the node's static data to bytes.
       deserialize_auxdata: the inverse of it.
+      from_children: `(static data, children) -> node`, which makes the node whose structure is meant; by default the
+        static data are those of the structure.
 
     Raises:
       TypeError: `nodetype` is not a class, `serialized_name` not a str, or another argument not callable.
@@ -49,11 +53,13 @@ def register_pytree_node_serialization(
         raise TypeError(f"{name}: serialized_name must be a str, got {serialized_name!r}")
     check_function(name, "serialize_auxdata", serialize_auxdata)
     check_function(name, "deserialize_auxdata", deserialize_auxdata)
+    if from_children is not None:
+        check_function(name, "from_children", from_children)
     if nodetype in _by_class or serialized_name in _by_name:
         raise ValueError(
             f"{name}: {nodetype.__name__} and {serialized_name!r} must be new, got a second registration of one of them"
         )
-    known = _Known(nodetype, serialized_name, serialize_auxdata, deserialize_auxdata)
+    known = _Known(nodetype, serialized_name, serialize_auxdata, deserialize_auxdata, from_children)
     _by_class[nodetype] = _by_name[serialized_name] = known
     return nodetype
 
@@ -132,7 +138,10 @@ def structure_from_json(described: Any) -> Any:
                 f"deserialize: the exported function uses a class of pytree nodes called {rest[0]!r}, which this "
                 "process has not registered (primax.export.register_pytree_node_serialization)"
             )
-        data: Any = (known.cls, known.from_bytes(base64.b64decode(rest[1])))
+        aux = known.from_bytes(base64.b64decode(rest[1]))
+        if known.from_children is not None:
+            return tree.tree_structure(known.from_children(aux, [tree.unflatten(p, [0] * p.num_leaves) for p in parts]))
+        data: Any = (known.cls, aux)
     else:
         data = {"tuple": (tuple, None), "list": (list, None)}.get(kind) or (dict, list(rest[0]))
     return tree.PyTreeDef.from_node_data_and_children(tree.registry, data, parts)

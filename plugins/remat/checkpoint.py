@@ -16,7 +16,7 @@ from primax.plugins.remat.splitting import checkpoint_p
 def checkpoint(
     fun: Callable[..., Any],
     *,
-    prevent_cse: bool = True,
+    prevent_cse: Any = True,
     policy: Policy | None = None,
     static_argnums: Any = (),
     static_argnames: Any = (),
@@ -30,7 +30,8 @@ def checkpoint(
     Args:
       fun: a function of pytrees of arrays; it is staged, so it must not depend on concrete values.
       prevent_cse: whether to keep the compiler from merging the recomputation with the original computation. Inside
-        `scan`, where the compiler cannot merge them, False may be faster.
+        `scan`, where the compiler cannot merge them, False may be faster. Or a pytree of booleans for the arguments,
+        which is true if one of them is.
       policy: selects the residuals to save: a function `(primitive, *avals, **params) -> bool`, such as those in
         `primax.checkpoint_policies`; None saves the arguments only.
       static_argnums: positions of arguments that are not arrays; unhashable values prevent caching.
@@ -41,7 +42,7 @@ def checkpoint(
       A function of the same arguments and results.
 
     Raises:
-      TypeError: `fun` is not callable, or `policy` is not a hashable function.
+      TypeError: `fun` is not callable, `policy` is not a hashable function, or `prevent_cse` has no booleans.
 
     >>> import primax as px
     >>> f = px.checkpoint(lambda x: px.lax.sin(px.lax.sin(x)))
@@ -54,8 +55,9 @@ def checkpoint(
         raise TypeError(f"checkpoint: fun must be callable, got {fun!r}")
     if policy is not None and (not callable(policy) or getattr(policy, "__hash__", None) is None):
         raise TypeError(f"checkpoint: policy must be a hashable function or None, got {policy!r}")
-    if not isinstance(prevent_cse, bool):
-        raise TypeError(f"checkpoint: prevent_cse must be True or False, got {prevent_cse!r}")
+    flags = tree.tree_leaves(prevent_cse)
+    if not flags or not all(isinstance(flag, bool) for flag in flags):
+        raise TypeError(f"checkpoint: prevent_cse must be True or False, or a pytree of these, got {prevent_cse!r}")
     numbers, names = (None if isinstance(x, tuple) and not x else x for x in (static_argnums, static_argnames))
     static = StaticArguments(*positions_and_names(fun, numbers, names, "static", "checkpoint"))
     name = name_of(fun)
@@ -75,7 +77,7 @@ def checkpoint(
             *program.closed.consts,
             *leaves,
             jaxpr=program.open,
-            prevent_cse=prevent_cse,
+            prevent_cse=any(flags),
             differentiated=False,
             policy=policy,
         )

@@ -134,7 +134,9 @@ def _limit(scalar: type, dtype: Any) -> float:
         kind = "f" if dtypes.is_floating(dtype) else "i" if dtypes.is_integer(dtype) else ""
     if not kind or kind not in _KINDS.get(scalar, ""):
         return _NEVER
-    if kind in "iu":
+    if kind == "u":
+        return 0.0  # negative numbers are taken modulo 2^n, which the type itself refuses
+    if kind == "i":
         return 127.0 if dtypes.itemsize_bits(dtype) >= 8 else 0.0
     return 1.0 if kind == "b" else float(dtypes.finfo(dtype).max)
 

@@ -101,7 +101,18 @@ def ones_like(x: Any) -> Array:
     return full_like(x, 1)
 
 
+def with_large_integer(value: Any, dtype: Any) -> Any:
+    """A Python integer that int32 does not hold as a scalar of a dtype that does; other values unchanged."""
+    if type(value) is not int or -(2**31) <= value < 2**31 or not isinstance(dtype, np.dtype):
+        return value
+    try:
+        return np.asarray(value, dtype)[()]
+    except OverflowError:  # the value fits neither; whoever reads it says so
+        return value
+
+
 def _full(function: str, shape: tuple[int, ...], fill_value: Any, dtype: Any, weak: bool) -> Array:
+    fill_value = with_large_integer(fill_value, dtype)
     aval = get_aval(fill_value)
     if aval.shape:
         raise TypeError(f"{function}: fill_value must be a scalar, got {aval.str_short()}")

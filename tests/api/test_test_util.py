@@ -16,6 +16,7 @@ def test_right_derivatives_pass():
     test_util.check_grads(lambda x, y: pnp.sin(x) * y["a"], (0.5, {"a": pnp.array([1.0, 2.0])}), order=3)
     test_util.check_grads(lambda x: pnp.exp(1j * x) * x, (np.complex64(0.3 + 0.2j),), order=2)
     test_util.check_grads(lambda x, n: x**n, (1.5, 3), order=1, modes="rev")
+    test_util.check_grads(pnp.sin, (1.5,), order=2, modes="lin")
     with px.enable_x64(True):
         test_util.check_grads(lambda x: pnp.tanh(x) / x, (np.array([0.5, -2.0]),), order=2, rtol=1e-7)
 
@@ -48,8 +49,9 @@ wrong_in_second_order.defjvp(
 def test_wrong_derivatives_fail():
     with pytest.raises(AssertionError, match="the tangents differ from finite differences"):
         test_util.check_grads(wrong, (0.5,), order=1, modes=("fwd",))
-    with pytest.raises(AssertionError, match="finite differences"):
-        test_util.check_grads(wrong, (0.5,), order=1, modes=("rev",))
+    for mode in ("rev", "lin"):
+        with pytest.raises(AssertionError, match="finite differences"):
+            test_util.check_grads(wrong, (0.5,), order=1, modes=(mode,))
     test_util.check_grads(wrong_in_second_order, (0.5,), order=1)
     for mode in ("fwd", "rev"):
         with pytest.raises(AssertionError, match="finite differences"):
@@ -66,7 +68,7 @@ def test_wrong_values_fail():
 
 
 def test_wrong_arguments_are_refused():
-    with pytest.raises(ValueError, match='check_grads: modes must be "fwd" and "rev", got \'back\''):
+    with pytest.raises(ValueError, match='check_grads: modes must be "fwd", "rev" and "lin", got \'back\''):
         test_util.check_grads(pnp.sin, (0.5,), 1, modes=("back",))
     with pytest.raises(ValueError, match="check_grads: order must be at most 16, got 18446744073709551616"):
         test_util.check_grads(pnp.sin, (0.5,), 2**64)

@@ -243,3 +243,25 @@ def test_any_mixture_of_values_may_be_bound():
         assert float(lax.exp(lax.convert_element_type(x, np.float32))) == pytest.approx(np.exp(2.0), rel=1e-6)
     with pytest.raises(TypeError, match="not a valid primax type"):
         lax.sin_p.bind("text") if hasattr(lax, "sin_p") else lax.sin("text")
+
+
+def test_a_rule_may_call_the_impl_that_it_replaces_which_restores_it():
+    calls = []
+    before = lax.sin_p.impl
+    try:
+        lax.sin_p.def_impl(lambda x, **params: calls.append(x) or before(x, **params))
+        assert float(lax.sin(0.5)) == float(lax.sin(0.5)) == pytest.approx(np.sin(0.5))
+        assert len(calls) == 2
+    finally:
+        lax.sin_p.def_impl(before)
+    assert float(lax.sin(0.5)) == pytest.approx(np.sin(0.5))
+    assert len(calls) == 2
+
+    mine_p = core.Primitive("counted_by_a_rule")
+    mine_p.def_abstract_eval(lambda x: x)
+    mine_p.def_impl(lambda x: np.float32(x) + 1)
+    before = mine_p.impl
+    mine_p.def_impl(lambda x: 2 * before(x))
+    assert mine_p.bind(1.0) == mine_p.impl(1.0) == 4
+    mine_p.def_impl(before)
+    assert mine_p.bind(1.0) == 2

@@ -259,6 +259,26 @@ def test_classes_of_nodes_are_written_by_the_names_they_were_given() -> None:
         px.export.register_namedtuple_serialization(int, serialized_name="int")
 
 
+def test_the_structure_of_a_node_may_be_made_from_children() -> None:
+    made: list[str] = []
+
+    px.tree_util.register_pytree_node(Other, lambda x: ((x.value,), "tag"), lambda tag, children: Other(*children))
+    px.export.register_pytree_node_serialization(
+        Other,
+        serialized_name="test_export.Other",
+        serialize_auxdata=str.encode,
+        deserialize_auxdata=bytes.decode,
+        from_children=lambda tag, children: made.append(tag) or Other(*children),
+    )
+    out = roundtrip(export(px.jit(lambda x: Other(x.value + 1.0)))(Other(1.0))).call(Other(3.0))
+    assert (float(out.value), made) == (4.0, ["tag", "tag"])
+
+
+class Other:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
 def test_data_that_cannot_be_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     data = export(px.jit(lambda x: x + 1.0))(1.0).serialize()
     assert float(deserialize(bytearray(data)).call(1.0)) == 2.0

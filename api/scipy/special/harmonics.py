@@ -45,10 +45,10 @@ def _bessel(v: int, n_iter: int, z: Any) -> Array:
     orders = pnp.arange(first - 1, -1, -1).astype(z.dtype)
     (_, _, total, scalings), (values, counts) = lax.scan(step, start, orders)
     values, counts = values[::-1][: v + 1], counts[::-1][: v + 1]
-    missing = (scalings - counts).astype(z.dtype)
-    out = values * pnp.exp2(-40 * missing) / total
+    missing = (scalings[None] - counts).astype(z.dtype)
+    out = values * pnp.exp2(-40 * missing) / total[None]
     at_zero = pnp.where(pnp.arange(v + 1).reshape(-1, *(1,) * z.ndim) == 0, 1.0, 0.0)
-    return pnp.where(zero, at_zero, out).astype(z.dtype)
+    return pnp.where(zero[None], at_zero, out).astype(z.dtype)
 
 
 @_bessel.defjvp
@@ -56,7 +56,7 @@ def _(v: int, n_iter: int, primals: Any, tangents: Any) -> tuple[Any, Any]:
     (z,), (t,) = primals, tangents
     out = _bessel(v + 1, n_iter, z)
     before = pnp.concatenate([-out[1:2], out[:-2]])
-    return out[:-1], t * (before - out[1:]) / 2
+    return out[:-1], t[None] * (before - out[1:]) / 2
 
 
 _bessel_program = jit(_bessel, static_argnums=(0, 1))
@@ -98,6 +98,9 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
 def _legendre(n_max: int, n: Any, m: Any, theta: Any) -> Array:
     """Normalized associated Legendre functions of cos(theta), with the phase of Condon and Shortley."""
     cosine, sine = pnp.cos(theta), pnp.sin(theta)
+    # They are functions of the cosine: the sine counts as positive for all angles. That of the angle nearest to pi may
+    # be negative by rounding, and keeps its derivative.
+    sine = pnp.where(pnp.mod(theta, 2 * pi) > np.asarray(pi, theta.dtype), -sine, sine)
     square = m * m
 
     def diagonal(k: Any, p: Any) -> Array:
@@ -134,7 +137,8 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: None = None, n_max:
     Args:
       n: degrees, integers from 0 on.
       m: orders, integers from -n to n; the result is 0 elsewhere.
-      theta: polar angles from 0 to pi.
+      theta: polar angles. For those outside of 0 to pi, as in SciPy, the result is that of the angle from 0 to pi with
+        the same cosine.
       phi: azimuths.
       diff_n: None; differentiate with `px.grad`.
       n_max: the largest degree, required in compiled functions; larger degrees are replaced by this one.

@@ -84,10 +84,17 @@ def arrays(*shapes: tuple[int, ...]) -> list[Any]:
 )
 def test_attention_is_that_of_jax(options: dict[str, Any]) -> None:
     q, k, v = arrays((2, 3, 4, 6), (2, 5, 2, 6), (2, 5, 2, 6))
-    found = px.jit(lambda *xs: px.nn.dot_product_attention(*xs, **options))(q, k, v)
+    with px.numpy_rank_promotion("raise"):
+        found = px.jit(lambda *xs: px.nn.dot_product_attention(*xs, **options))(q, k, v)
     wanted = jax.jit(lambda *xs: jax.nn.dot_product_attention(*xs, **options))(q, k, v)
     for x, y in zip(px.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-5)
+
+
+def test_sums_of_attention_have_the_dtype_of_the_result() -> None:
+    x = px.ShapeDtypeStruct((2, 3, 4, 6), "bfloat16")
+    out, sums = px.eval_shape(lambda x: px.nn.dot_product_attention(x, x, x, return_residual=True), x)
+    assert (out.dtype, sums.dtype) == (x.dtype, x.dtype)
 
 
 def test_attention_takes_one_sequence_alone() -> None:

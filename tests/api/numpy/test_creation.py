@@ -104,6 +104,24 @@ def test_whether_to_copy_is_a_bool(copies):
 def test_dtypes_that_are_asked_for_decide_what_fits() -> None:
     assert pnp.asarray(2**31, dtype="uint32") == np.uint32(2**31)
     assert pnp.array([2**31, 1], dtype="uint32").tolist() == [2**31, 1]
+    most = 2**32 - 1
+    x = pnp.zeros(1, "uint32")
+    for full in (
+        pnp.full(1, most, "uint32"),
+        pnp.full_like(x, most),
+        px.lax.full((1,), most, "uint32"),
+        px.lax.full_like(x, most),
+        px.lax.full((1,), -1, "uint32"),
+        x.at[0].set(most),
+        pnp.arange(most, most + 1, dtype="uint32"),
+    ):
+        assert (full.dtype, full.tolist()) == (np.uint32, [most])
+    assert (
+        pnp.full(1, 2**40, "float32") == px.lax.full((1,), 2**40, "float32") == pnp.zeros(1).at[0].set(2**40) == 2**40
+    )
+    assert pnp.arange(2**40, 2**40 + 2, dtype="float32").shape == (2,)
+    with pytest.raises(OverflowError, match="must fit int32"):
+        pnp.full(1, 2**40, "uint32")
     refuses(OverflowError, "", pnp.asarray, 300, dtype="int8")
     refuses(TypeError, "", pnp.asarray, 1j, dtype="float32")
 

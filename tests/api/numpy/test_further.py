@@ -143,6 +143,7 @@ def test_editing_agrees_with_jax() -> None:
     calls = {
         "delete": lambda m, x: (
             m.delete(x, 1),
+            m.delete(x, np.array([[0], [2]])),
             m.delete(x, 1, axis=0),
             m.delete(x, slice(0, 2), axis=1),
             m.delete(x, -1, axis=1),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -343,3 +343,24 @@ def test_in_asks_for_a_number_among_the_elements_of_a_vector() -> None:
     for left in ("a", None, [1], object()):
         with pytest.raises(TypeError, match=r"^in: the left operand must be an array or a number"):
             left in x  # noqa: B015
+
+
+def test_containers_with_operators_of_their_own_answer() -> None:
+    class Pair(NamedTuple):
+        first: Any
+
+        def __rmul__(self, other: Any) -> str:
+            return "product"
+
+        def __eq__(self, other: object) -> str:  # type: ignore[override]
+            return "equal"
+
+        def __ne__(self, other: object) -> str:  # type: ignore[override]
+            return "unequal"
+
+    x = pnp.ones(2)
+    assert (x * Pair(1), x == Pair(1), x != Pair(1)) == ("product", "equal", "unequal")
+    assert px.jit(lambda x: px.lax.full_like(x, (x * Pair(1)) == "product"))(x).all()
+    for f in (lambda: x * (1, 2), lambda: x == [1, 2], lambda: x != {}):
+        with pytest.raises(TypeError, match="operands must be arrays or numbers"):
+            f()
