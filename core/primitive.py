@@ -144,11 +144,8 @@ class Primitive(Generic[Result]):
 
     def def_impl(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Register the impl rule; usable as a decorator. An earlier value of `impl` restores what it computes by."""
-        if isinstance(rule, _Impl) and rule.primitive is self:
-            if rule.rule is None:
-                rules.impl_rules.pop(self, None)
-            else:
-                rules.impl_rules[self] = rule.rule
+        if getattr(rule, "default_of", None) is self:
+            rules.impl_rules.pop(self, None)
         else:
             rules.impl_rules[self] = rule
         self.programs.clear()  # drop programs that used a lowering
@@ -166,12 +163,23 @@ class Primitive(Generic[Result]):
 
     @property
     def impl(self) -> Callable[..., Any]:
-        """The function that computes the primitive, regardless of the current trace.
+        """The function that computes the primitive, regardless of the current trace, by the rule that it has now.
 
-        For tracers, as in JAX, the impl rule of a user runs under that trace, and the primitives of primax are bound.
-        The function keeps the rule of the time at which it is read, so that a rule that replaces it may call it.
+        A rule that replaces it may call it. For tracers, as in JAX, a user's rule runs under their trace; others bind.
         """
-        return _Impl(self, rules.impl_rules.functions.get(self))
+        rule = rules.impl_rules.functions.get(self)
+        programs: dict[Any, Any] = {}
+
+        def impl(*args: Any, **params: Any) -> Any:
+            if any(isinstance(x, Tracer) for x in args):
+                return self.bind(*args, **params) if rule is None or is_proven(self.module) else rule(*args, **params)
+            with set_current_trace(Thread.trace):
+                if rules.impl_rules.functions.get(self) is rule:
+                    return Thread.trace.process(self, args, params)
+                return rule(*args, **params) if rule else Thread.trace.without_impl(self, args, params, programs)
+
+        impl.default_of = None if rule else self  # type: ignore[attr-defined]
+        return impl
 
     def has_type_rule(self) -> bool:
         """Whether the primitive has a rule for the types of its results."""
@@ -255,29 +263,6 @@ class Primitive(Generic[Result]):
             if getattr(aval, "placement", None) is not None:
                 return placement.rules.result_placements(self, avals, outs, params), effects
         return outs, effects
-
-
-class _Impl:
-    """The value of `Primitive.impl`: computes a primitive by a rule, or without one by its lowering."""
-
-    def __init__(self, primitive: Primitive[Any], rule: Callable[..., Any] | None) -> None:
-        self.primitive = primitive
-        self.rule = rule
-        self.programs: dict[Any, Any] = {}  # compiled functions, for calls from a rule that replaces this one
-
-    def __call__(self, *args: Any, **params: Any) -> Any:
-        primitive, rule = self.primitive, self.rule
-        if any(isinstance(x, Tracer) for x in args):
-            rule = None if is_proven(primitive.module) else rule
-            return primitive.bind(*args, **params) if rule is None else rule(*args, **params)
-        with set_current_trace(Thread.trace):
-            if rules.impl_rules.functions.get(primitive) is rule:
-                return Thread.trace.process(primitive, args, params)
-            return (
-                Thread.trace.without_impl(primitive, args, params, self.programs)
-                if rule is None
-                else rule(*args, **params)
-            )
 
 
 def require_declaration(where: str, parameters: Any) -> None:

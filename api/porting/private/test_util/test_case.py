@@ -20,6 +20,7 @@ from primax import tree
 from primax.core.config import config
 from primax.core.option import options
 from primax.extend.core import get_aval
+from primax.plugins.calls import jit
 from primax.porting.private.numpy_util import promote_dtypes, promote_dtypes_inexact
 from primax.porting.private.public_test_util import _assert_numpy_allclose, default_tolerance, tolerance
 from primax.porting.private.test_util.blocks import global_config_context, thread_local_config_context
@@ -339,7 +340,7 @@ class JaxTestCase(parameterized.TestCase):
             out = fun(*args)
         if check_cache_misses:
             self.assertEqual(count(), 0, f"the second call of {fun} compiled programs")
-        compiled = primax.jit(traced)
+        compiled = jit(traced)
         close(compiled(*args), out)
         tracing = False
         close(compiled(*args), out)
@@ -430,7 +431,7 @@ _called_as_is._name = "noop"  # type: ignore[attr-defined]
 
 
 def _compiled(fun: Test, *args: Any, **kwargs: Any) -> Any:
-    return primax.jit(fun, *args, **kwargs)
+    return jit(fun, *args, **kwargs)
 
 
 _compiled._name = "jit"  # type: ignore[attr-defined]
