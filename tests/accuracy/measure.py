@@ -61,30 +61,27 @@ def _attribute(root: str, path: str) -> Callable[..., object] | None:
 def _outputs(module, f: Callable[..., object], arity: int, orders: int, is_complex: bool) -> Callable[..., list]:
     """A function of arrays that returns its value, its partial derivatives in both modes, and the second ones."""
 
-    def ones(x):
-        return module.numpy.ones_like(x)
+    def along(function, xs, i):
+        """The derivative along one argument; the others are constants, whose zero tangents could meet an infinity."""
+        x = xs[i]
+        return module.jvp(lambda x: function(*xs[:i], x, *xs[i + 1 :]), (x,), (module.numpy.ones_like(x),))[1]
 
-    def directions(xs):
-        for i in range(arity):
-            yield tuple(ones(x) if i == k else module.numpy.zeros_like(x) for k, x in enumerate(xs))
+    def back(function, xs):
+        out, pull = module.vjp(function, *xs)
+        return pull(module.numpy.ones_like(out))
 
     def backward(*xs):
-        out, pull = module.vjp(f, *xs)
-        return pull(ones(out))
+        return back(f, xs)
 
     def outputs(*xs):
+        upper = list(itertools.combinations_with_replacement(range(arity), 2))
         results = [[f(*xs)]]
         if orders >= 1:
-            forward = [module.jvp(f, xs, d)[1] for d in directions(xs)]
-            results += [forward, list(backward(*xs))]
+            results += [[along(f, xs, i) for i in range(arity)], list(backward(*xs))]
         if orders >= 2:
-            rows = [module.jvp(backward, xs, d)[1] for d in directions(xs)]
-            results.append([rows[i][j] for i, j in itertools.combinations_with_replacement(range(arity), 2)])
-            columns = []
-            for i in range(arity):
-                out, pull = module.vjp(lambda *xs, i=i: backward(*xs)[i], *xs)
-                columns.append(pull(ones(out)))
-            results.append([columns[i][j] for i, j in itertools.combinations_with_replacement(range(arity), 2)])
+            rows = [along(backward, xs, i) for i in range(arity)]
+            columns = [back(lambda *xs, i=i: backward(*xs)[i], xs) for i in range(arity)]
+            results += [[rows[i][j] for i, j in upper], [columns[i][j] for i, j in upper]]
         return results
 
     return module.jit(outputs)
