@@ -12,6 +12,8 @@ KINDS: dict[str, str] = {
     "files": "fuzz.files:Files",
     "hostile": "fuzz.hostile:Hostiles",
     "meshes": "fuzz.meshes.kind:Meshes",
+    "compiled": "fuzz.compiled:Compiled",
+    "derivatives": "fuzz.derivatives:Derivatives",
 }
 
 
