@@ -97,7 +97,8 @@ def _has_other_sign(rest: Any, y: Any) -> Array:
 def floor_divide(x: Any, y: Any, /) -> Array:
     """x / y rounded down.
 
-    For floats, infinity divided by a number is infinity, and a number divided by infinity is its limit, 0 or -1.
+    For floats, infinity divided by a number is infinity, and a number divided by infinity is 0 or -0, as in the array API
+    standard. NumPy and JAX return NaN, and -1 instead of -0.
 
     Args:
       x, y: arrays or numbers, real, of shapes that broadcast together.
@@ -126,6 +127,7 @@ def _floating_quotient(x: Any, y: Any) -> Array:
     rest = arithmetic.rem_p.bind(x, y)
     # Correct neither 0, where x / y is exact, nor NaN, where x / y is infinite or NaN; both signs of zero are right.
     rounded = comparison.gt_p.bind(arithmetic.abs_p.bind(rest), like(rest, 0))
+    rounded = bitwise.and_p.bind(rounded, rounding.is_finite_p.bind(y))  # the standard's quotient by infinity is a zero
     whole = rounding.round(arithmetic.div_p.bind(arithmetic.sub_p.bind(x, rest), y))
     down = _moved(whole, _has_other_sign(rest, y), like(whole, -1))
     return choose(rounded, down, rounding.round(arithmetic.div_p.bind(x, y)))

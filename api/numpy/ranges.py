@@ -292,7 +292,7 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
     return strong(convert(out, get_aval(out), out_dtype))
 
 
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Any, ...]:
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:
     """The coordinates of the points of a grid, one array per axis.
 
     Args:
@@ -325,7 +325,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
             out.append(x)
         else:
             out.append(broadcast_in_dim_p.bind(x, shape=full_shape, broadcast_dimensions=(axis,)))
-    return tuple(out)
+    return out
 
 
 def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> tuple[Any, ...] | Array:

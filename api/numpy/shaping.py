@@ -325,8 +325,8 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
 broadcast_shapes = structural.broadcast_shapes
 
 
-def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
-    """Broadcast arrays to their common shape.
+def broadcast_arrays(*args: Any) -> list[Any]:
+    """Broadcast arrays to their common shape; a list of them.
 
     Args:
       args: arrays or numbers.
@@ -335,7 +335,7 @@ def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
       ValueError: the shapes do not broadcast.
     """
     shape = broadcast_shapes(*[aval_of("broadcast_arrays", x, i).shape for i, x in enumerate(args)])
-    return tuple([asarray(broadcast_to_shape(x, shape)) for x in args])
+    return [asarray(broadcast_to_shape(x, shape)) for x in args]
 
 
 def _at_least(function: str, arrays: Any, shape_of: Any) -> Array | tuple[Array, ...]:

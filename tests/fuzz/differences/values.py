@@ -477,8 +477,9 @@ THE_STANDARD: tuple[Meant, ...] = (
     Meant(
         r"numpy\.(floor_divide|divmod)|Array\.__r?(floordiv|divmod)__",
         "value",
-        "Infinity divided by a number is infinity, as in the array API standard; in jax and NumPy it is NaN.",
-        message=r"primax: \S*inf\b.*jax: \S*nan",
+        "Infinity divided by a number is infinity, as in the array API standard; in jax and NumPy it is NaN. A number "
+        "divided by the infinity of the other sign is -0; in jax and NumPy it is -1.",
+        message=r"primax: \S*inf\b.*jax: \S*nan|primax: \S*-0\b.*jax: \S*-1\b",
         text=r"\binf\b|1e\+30",
     ),
     Meant(
