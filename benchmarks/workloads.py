@@ -615,6 +615,66 @@ def two_process_step():
     return seconds, "s / step of two processes with four devices each"
 
 
+def per_call(f, *args, reps=5):
+    return best(lambda: sync(f(*args)), reps), "s/call"
+
+
+@workload
+def conv_transpose_kernel_grad():
+    x, k = jnp.asarray(f32(8, 16, 16, 32)), jnp.asarray(f32(3, 3, 32, 32))
+
+    def loss(k, x):
+        return jnp.sum(lax.conv_transpose(x, k, (2, 2), "SAME") ** 2)
+
+    return per_call(M.jit(M.grad(loss)), k, x)
+
+
+@workload
+def depthwise_conv_grad():
+    x, k = jnp.asarray(f32(8, 32, 32, 32)), jnp.asarray(f32(3, 3, 1, 32))
+    options = {"dimension_numbers": ("NHWC", "HWIO", "NHWC"), "feature_group_count": 32}
+
+    def loss(k, x):
+        return jnp.sum(lax.conv_general_dilated(x, k, (1, 1), "SAME", **options) ** 2)
+
+    return per_call(M.jit(M.grad(loss, (0, 1))), k, x)
+
+
+@workload
+def conv_3d():
+    x, k = jnp.asarray(f32(2, 12, 16, 16, 16)), jnp.asarray(f32(3, 3, 3, 16, 16))
+    numbers = ("NDHWC", "DHWIO", "NDHWC")
+    return per_call(
+        M.jit(lambda x, k: lax.conv_general_dilated(x, k, (1,) * 3, "SAME", dimension_numbers=numbers)), x, k
+    )
+
+
+@workload
+def cumsum_last_axis():
+    return per_call(M.jit(lambda x: jnp.cumsum(x, -1)), jnp.asarray(f32(4096, 512)))
+
+
+@workload
+def cumprod_narrow():
+    return per_call(M.jit(lambda x: jnp.cumprod(x, -1)), jnp.asarray(f32(65536, 32)))
+
+
+@workload
+def eager_accumulate():
+    return per_call(jnp.subtract.accumulate, jnp.asarray(f32(1000, 100)))
+
+
+@workload
+def eager_associative_scan():
+    return per_call(lax.associative_scan, lax.add, jnp.asarray(f32(1000, 100)))
+
+
+@workload
+def searchsorted_million():
+    a = jnp.sort(jnp.asarray(f32(1_000_000)))
+    return per_call(jnp.searchsorted, a, jnp.asarray(f32(2, 500_000)[1].repeat(2)), reps=3)
+
+
 @workload
 def peak_rss():
     f = chain(16000)
