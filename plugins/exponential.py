@@ -47,13 +47,13 @@ __all__ = [
     "log_p",
     "logistic",
     "logistic_p",
+    "logistic_slope_p",
     "one_minus_square",
     "one_minus_square_p",
     "pow",
     "pow_p",
     "rsqrt",
     "rsqrt_p",
-    "sech_squared_p",
     "sqrt",
     "sqrt_p",
 ]
@@ -69,9 +69,9 @@ log2_p = core.Primitive("log2")
 one_minus_square_p = core.Primitive("one_minus_square")
 log_p = core.Primitive("log")
 logistic_p = core.Primitive("logistic")
+logistic_slope_p = core.Primitive("logistic_slope")  # the derivative; its rules are with those of tanh
 pow_p = core.Primitive("pow")
 rsqrt_p = core.Primitive("rsqrt")
-sech_squared_p = core.Primitive("sech_squared")  # 1 / cosh(x)**2; its rules are those of trigonometry
 sqrt_p = core.Primitive("sqrt")
 
 
@@ -326,7 +326,7 @@ RULES: Table = dict(
             logistic_p,
             INEXACT,
             accurate("stablehlo.logistic"),
-            lambda t, x, **_: mul(t, mul(sech_squared_p.bind(mul(x, like(x, 0.5))), like(x, 0.25))),
+            lambda t, x, **_: mul(t, logistic_slope_p.bind(x)),
             makes_nan=True,
         ),
         row(

@@ -30,7 +30,7 @@ from primax.plugins.arithmetic import (
 )
 from primax.plugins.bitwise import bitwise_and, bitwise_not
 from primax.plugins.comparison import eq, lt
-from primax.plugins.exponential import exp, in_float32, one_minus_square, rsqrt, sech_squared_p, sqrt
+from primax.plugins.exponential import exp, in_float32, logistic, logistic_slope_p, one_minus_square, rsqrt, sqrt
 from primax.plugins.rounding import is_finite
 from primax.plugins.structural import convert_element_type, select_n_p
 
@@ -75,6 +75,7 @@ atanh_p = core.Primitive("atanh")
 cos_p = core.Primitive("cos")
 cosh_p = core.Primitive("cosh")
 rsqrt_one_plus_square_p = core.Primitive("rsqrt_one_plus_square")
+sech_squared_p = core.Primitive("sech_squared")
 sin_p = core.Primitive("sin")
 sinh_p = core.Primitive("sinh")
 tan_p = core.Primitive("tan")
@@ -186,6 +187,12 @@ def _acosh_derivative(x: Any) -> Array:
     return mul(rsqrt(sub(x, one)), rsqrt(add(x, one)))
 
 
+def _tan_jvp(t: Any, out: Any, x: Any, **_: Any) -> Array:
+    if dtypes.is_complex(core.get_aval(x).dtype):  # far from the real axis, tan(x)**2 is near -1
+        return mul(t, sech_squared_p.bind(_turned(x)))
+    return mul(t, _one_plus_square(out))
+
+
 def _atanh_jvp(t: Any, x: Any) -> Array:
     if dtypes.is_complex(core.get_aval(x).dtype):
         return mul(t, square(_asin_derivative(x)))
@@ -282,6 +289,15 @@ def _sech_squared(x: Any) -> Array:
     return square(div(mul(power, like(x, 2.0)), add(square(power), like(x, 1.0))))
 
 
+def _logistic_slope(x: Any) -> Array:
+    """logistic(x) logistic(-x), as logistic(x)**2 exp(-x): XLA has computed both factors for the logistic function."""
+    if dtypes.is_complex(core.get_aval(x).dtype):
+        return mul(_sech_squared(mul(x, like(x, 0.5))), like(x, 0.25))
+    value = logistic(x)
+    power = min_p.bind(exp(neg(x)), like(x, dtypes.finfo(core.get_aval(x).dtype).max))  # infinity times 0 would be NaN
+    return mul(value, mul(power, value))
+
+
 def _rsqrt_one_plus_square(x: Any) -> Array:
     """1 / sqrt(1 + x**2) without overflow; with the branch cuts of asinh for complex numbers."""
     one = like(x, 1.0)
@@ -353,7 +369,7 @@ RULES: Table = dict(
             tan_p,
             INEXACT,
             accurate("stablehlo.tan"),
-            lambda t, out, x, **_: mul(t, _one_plus_square(out)),
+            _tan_jvp,
             uses_result=True,
             makes_nan=True,
         ),
@@ -389,6 +405,14 @@ RULES: Table = dict(
             INEXACT,
             _formula(_sech_squared),
             lambda t, out, x: mul(t, mul(mul(out, tanh(x)), like(x, -2.0))),
+            uses_result=True,
+            makes_nan=True,
+        ),
+        row(
+            logistic_slope_p,
+            INEXACT,
+            _formula(_logistic_slope),
+            lambda t, out, x: mul(t, mul(out, neg(tanh(mul(x, like(x, 0.5)))))),
             uses_result=True,
             makes_nan=True,
         ),
