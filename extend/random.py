@@ -126,6 +126,12 @@ class KeyDType(ExtendedDType):
     def __repr__(self) -> str:
         return self.name
 
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is KeyDType and other.impl is self.impl)
+
+    def __hash__(self) -> int:
+        return hash(self.impl)
+
     def __reduce__(self) -> Any:
         return getattr, (self.impl, "dtype")
 
