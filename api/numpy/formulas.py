@@ -118,6 +118,8 @@ def _hypot(x: Any, y: Any) -> Array:
     wide = dtype if dtype in (np.float32, np.float64) else np.dtype(np.float32)
     x, y = (convert(part, get_aval(part), wide, get_aval(part).weak_type) for part in (x, y))
     out = arithmetic.abs_p.bind(arithmetic.complex_p.bind(x, y))
+    longer = arithmetic.max_p.bind(arithmetic.abs_p.bind(x), arithmetic.abs_p.bind(y))
+    out = choose(comparison.eq_p.bind(longer, like(longer, 0)), longer, out)  # at 0 the derivatives are 1/2
     return convert(out, get_aval(out), dtype, get_aval(out).weak_type)
 
 
