@@ -103,7 +103,7 @@ def _exponential(upper_triangular: bool, max_squarings: int, a: Any) -> Array:
         return i + 1, where(i < times, again, x)
 
     out = _approximation(a, powers, times, upper_triangular)
-    start = np.int32(0), exact(out, a * exp2(-times).astype(dtype))
+    start = get_aval(times).dtype.type(0), exact(out, a * exp2(-times).astype(dtype))
     _, out = while_loop(lambda state: any_(state[0] < times), step, start)
     return where(needed < max_squarings + 1, out, np.nan)
 
@@ -136,16 +136,17 @@ def _change_by_squaring(a: Any, t: Any) -> Array:
         active = i < times
         return i + 1, where(active, x @ x, x), where(active, x @ dx + dx @ x, dx)
 
-    return while_loop(lambda state: any_(state[0] < times), step, (np.int32(0), x, dx))[2]
+    return while_loop(lambda state: any_(state[0] < times), step, (get_aval(times).dtype.type(0), x, dx))[2]
 
 
 def _change_by_constant_loop(a: Any, t: Any) -> Array:
     """The same with a loop of constant length, which can be differentiated in both modes."""
     times = _times_by_norm(a)
+    whole = minimum(times, _MOST_SQUARINGS).astype(np.int32)
 
     def exponential(a: Any) -> Array:
         out = _approximation(a, _powers(a), times, False)
-        return fori_loop(0, _MOST_SQUARINGS, lambda i, x: where(i < times, x @ x, x), out)
+        return fori_loop(0, _MOST_SQUARINGS, lambda i, x: where(i < whole, x @ x, x), out)
 
     return jvp(exponential, (a,), (t,))[1] * where(times <= _MOST_SQUARINGS, 1, np.nan).astype(get_aval(a).dtype)
 

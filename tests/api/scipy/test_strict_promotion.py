@@ -23,6 +23,7 @@ def test_functions_promote_nothing_inside_that_the_user_has_not_mixed() -> None:
         "poch": lambda: special.poch(HALF, HALF),
         "gamma": lambda: special.gamma(-HALF),
         "rsf2csf": lambda: px.scipy.linalg.rsf2csf(*px.scipy.linalg.schur(MATRIX))[0],
+        "expm": lambda: px.grad(lambda a: px.scipy.linalg.expm(a).sum())(MATRIX),
         "orthogonal": lambda: px.nn.initializers.orthogonal()(px.random.key(0), (3, 2), np.complex64),
     }
     for name, call in calls.items():
