@@ -75,6 +75,7 @@ _FREE: dict[str, Any] = {
     "send_traceback_to_runtime": "off",
     "share_binary_between_hosts": False,
     "share_binary_between_hosts_timeout_ms": 1_200_000,
+    "skip_slow_tests": False,
     "source_url_schema": None,
     "thread_guard": False,
     "traceback_filtering": "auto",
