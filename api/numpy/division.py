@@ -14,8 +14,9 @@ from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast, broadcast_to_shape, convert, operands, promote, strong
 from primax.numpy.selection import choose
 from primax.numpy.ufuncs import require_real, to_inexact, to_number
-from primax.plugins import arithmetic, bitwise, comparison, exponential, rounding
+from primax.plugins import arithmetic, bitwise, comparison, exponential, reductions, rounding
 from primax.plugins.calls import jit
+from primax.plugins.control_flow import while_loop
 
 __all__ = ["divmod", "float_power", "floor_divide", "fmod", "power", "reciprocal", "remainder"]
 
@@ -187,18 +188,44 @@ def _power(x: Any, y: Any) -> Array:
 
 
 def _integer_power(x: Any, y: Any) -> Array:
-    """Integers to the power of integers by repeated squaring; only the lowest six bits of exponents count."""
+    """Integers to the power of integers by repeated squaring, modulo 2 to the number of bits.
+
+    The lowest six bits of exponents are a program without a loop; a loop treats the others, which rarely are set. Of
+    negative exponents only the lowest six bits count.
+    """
     one, zero = like(x, 1), like(x, 0)
     vanishes = logical_and(comparison.eq_p.bind(x, zero), comparison.ne_p.bind(y, zero))
     shape = broadcast_shape_of(x, y)
     out = choose(broadcast_to_shape(vanishes, shape), zero, one)
     base = x
-    for bit in range(6):
-        factor = bitwise.and_p.bind(bitwise.shift_right_logical_p.bind(y, like(y, bit)) if bit else y, like(y, 1))
-        bit_set = broadcast_to_shape(comparison.ne_p.bind(factor, like(y, 0)), shape)
-        out = choose(bit_set, arithmetic.mul_p.bind(out, base), out)
+    for bit in range(_BITS_WITHOUT_LOOP):
+        out = _multiplied_where_odd(out, base, _shifted(y, bit) if bit else y)
         base = arithmetic.mul_p.bind(base, base)
-    return out
+    negative = comparison.lt_p.bind(y, like(y, 0))
+    rest = choose(negative, like(y, 0), _shifted(y, _BITS_WITHOUT_LOOP))
+    return while_loop(_any_left, _squaring_step, (out, broadcast_to_shape(base, shape), rest))[0]
+
+
+_BITS_WITHOUT_LOOP = 6
+
+
+def _shifted(y: Any, bits: int) -> Array:
+    return bitwise.shift_right_logical_p.bind(y, like(y, bits))
+
+
+def _multiplied_where_odd(out: Any, base: Any, exponent: Any) -> Array:
+    odd = comparison.ne_p.bind(bitwise.and_p.bind(exponent, like(exponent, 1)), like(exponent, 0))
+    return choose(broadcast_to_shape(odd, get_aval(out).shape), arithmetic.mul_p.bind(out, base), out)
+
+
+def _any_left(state: Any) -> Array:
+    rest = state[2]
+    return reductions.reduce_or(comparison.ne_p.bind(rest, like(rest, 0)), range(len(get_aval(rest).shape)))
+
+
+def _squaring_step(state: Any) -> tuple[Any, Any, Any]:
+    out, base, rest = state
+    return _multiplied_where_odd(out, base, rest), arithmetic.mul_p.bind(base, base), _shifted(rest, 1)
 
 
 def broadcast_shape_of(x: Any, y: Any) -> tuple[int, ...]:

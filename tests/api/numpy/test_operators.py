@@ -364,3 +364,13 @@ def test_containers_with_operators_of_their_own_answer() -> None:
     for f in (lambda: x * (1, 2), lambda: x == [1, 2], lambda: x != {}):
         with pytest.raises(TypeError, match="operands must be arrays or numbers"):
             f()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "int32"])
+def test_integer_powers_above_63_are_those_of_numpy(dtype: str) -> None:
+    x = np.array([-3 if dtype[0] == "i" else 3, 5, 2, 18, 90, 0, 1], dtype)
+    y = np.array([71, 127, 64, 70, 66, 100, 99], dtype)
+    want = np.power(x, y)
+    np.testing.assert_array_equal(pnp.power(x, y), want)
+    np.testing.assert_array_equal(px.jit(pnp.power)(x, y), want)
+    np.testing.assert_array_equal(pnp.asarray(x) ** 71, np.power(x, np.full_like(x, 71)))
