@@ -111,6 +111,9 @@ class Num:
     def exp(self) -> Num:
         return Num(exponential.exp_p.bind(self.value))
 
+    def expm1(self) -> Num:
+        return Num(exponential.expm1_p.bind(self.value))
+
     def log(self) -> Num:
         return Num(exponential.log_p.bind(self.value))
 

@@ -224,9 +224,20 @@ def _igamma(a: Num, x: Num) -> Num:
     return select(valid, select(upper, 1 - tail, tail), _limits(a, x, 0, 1))
 
 
+def _upper_of_small(a: Num, x: Num) -> Num:
+    """Q for a and x up to 1, where P may be close to 1; NIST DLMF 8.7.1 without its first term."""
+    total = x.full(0)
+    for n in range(22, 0, -1):
+        total = (1 / (a + n) - total) * x / n
+    exponent = a * x.log() - Num(lgamma((a + 1).value))
+    return exponent.exp() * a * total - exponent.expm1()
+
+
 def _igammac(a: Num, x: Num) -> Num:
     tail, upper, valid = _tail(a, x)
-    return select(valid, select(upper, tail, 1 - tail), _limits(a, x, 1, 0))
+    small = (a < 1) & (x <= 1)
+    near_one = select(small, _upper_of_small(select(small, a, 0.5), select(small, x, 0.5)), 1 - tail)
+    return select(valid, select(upper, tail, near_one), _limits(a, x, 1, 0))
 
 
 def _slope_of_tail(a: Num, x: Num) -> tuple[Num, Num]:

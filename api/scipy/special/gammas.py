@@ -12,13 +12,16 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import integer
 from primax.numpy.creation import zeros_like
+from primax.numpy.division import power
 from primax.numpy.programs import one_program
+from primax.numpy.promotion import cast
 from primax.numpy.ranges import counted
 from primax.numpy.rounding import floor, rint
 from primax.numpy.selection import where
-from primax.numpy.ufuncs import cos, exp, expm1, imag, log, log1p, sin
+from primax.numpy.ufuncs import absolute, cos, exp, expm1, imag, log, log1p, minimum, sin
 from primax.numpy.ufuncs import real as real_part
 from primax.plugins.arithmetic import complex_p
+from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.special import digamma_p, igamma_p, igammac_p, lgamma_p
 from primax.plugins.special.gamma import stirling
 from primax.scipy.special.operands import bound, inexact, real
@@ -88,7 +91,33 @@ def gamma(x: Any) -> Array:
     (x,) = inexact("gamma", x)
     if dtypes.is_complex(get_aval(x).dtype):
         return _complex_gamma(x)
-    return gammasgn(x) * exp(lgamma_p.bind(x))
+    dtype = get_aval(x).dtype
+    return cast(_gamma(cast(x, np.dtype(np.float32)) if dtype.itemsize < 4 else x), dtype)
+
+
+@custom_jvp
+def _gamma(x: Any) -> Array:
+    """Stirling's series from 10 on, below after ten steps to the right, for negative numbers by reflection."""
+    size = absolute(x)
+    steps = size < 10
+    u = where(steps, size + 10, minimum(size, 180.0 if get_aval(x).dtype == np.float64 else 38.0))
+    lost = where(steps, (u - size) - 10, 0.0)  # what rounding added to u
+    half = power(u, 0.5 * u - 0.25)
+    value = half * exp(-u) * half * (sqrt(2 * pi) * exp(stirling(u) - lost * log(u)))
+    product = where(steps, size, 1.0)
+    for k in range(1, 10):
+        product = product * where(steps, size + k, 1.0)
+    positive = value / product
+    turn = x - rint(x)
+    pole = (turn == 0) & (x <= 0)
+    sine = sin(pi * where(pole, 0.5, turn)) * where(rint(x) % 2 == 0, 1.0, -1.0)
+    small = size < 1
+    negative = pi / sine / where(small, 1.0, size) / where(small, where(x < 0, size, 1.0) * positive, positive)
+    at_pole = where(x == 0, 1 / where(x == 0, x, 1.0), np.nan)
+    return where(pole | (x == -np.inf), at_pole, where(x < 0, negative, positive))
+
+
+_gamma.defjvps(lambda t, out, x: t * where(out == 0, 0.0, out * digamma_p.bind(x)))
 
 
 # The approximation of C. Lanczos (SIAM Journal on Numerical Analysis 1, 1964, p. 86), of nine terms.
@@ -182,4 +211,5 @@ def factorial(n: Any, exact: bool = False) -> Array:
     if exact:
         raise NotImplementedError("factorial: exact must be False")
     (n,) = real("factorial", n)
-    return where(n < 0, 0.0, exp(lgamma_p.bind(n + 1)))
+    large = n >= 1
+    return where(n < 0, 0.0, where(large, n, 1.0) * gamma(where(large, n, where(n < 0, 0.0, n) + 1)))

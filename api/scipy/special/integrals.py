@@ -33,8 +33,19 @@ _FRESNEL_COSINE = tuple((-1) ** k / (factorial(2 * k) * (4 * k + 1)) for k in ra
 # Bernoulli's numbers over (n + 1)!: the dilogarithm in powers of -log(1 - w); NIST DLMF 25.12, Debye's function.
 _DEBYE = (
     *(1.0, -0.25, 1 / 36, 0.0, -1 / 3600, 0.0, 1 / 211680, 0.0, -1 / 10886400, 0.0, 1 / 526901760, 0.0),
-    *(-691 / 2730 / factorial(13), 0.0, 7 / 6 / factorial(15), 0.0, -3617 / 510 / factorial(17)),
+    *(-691 / 2730 / factorial(13), 0.0, 7 / 6 / factorial(15), 0.0, -3617 / 510 / factorial(17), 0.0),
+    *(43867 / 798 / factorial(19), 0.0, -174611 / 330 / factorial(21)),
 )
+
+
+@custom_jvp
+def _exp_over(x: Any) -> Array:
+    """exp(x) / x, where the exponential may overflow before the quotient, and its second derivative may underflow."""
+    root = pnp.exp(0.5 * x)
+    return root / x * root
+
+
+_exp_over.defjvps(lambda t, out, x: t * (out * (1 - 1 / x)))
 
 
 @custom_jvp
@@ -51,7 +62,7 @@ def _exp1(x: Any) -> Array:
 @_exp1.defjvp
 def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
-    return _exp1(x), t * pnp.where(x < 0, np.nan, -pnp.exp(-x) / x)
+    return _exp1(x), t * pnp.where(x < 0, np.nan, _exp_over(-x))
 
 
 _exp1_program = compiled(_exp1)
@@ -81,11 +92,12 @@ def _expi(x: Any) -> Array:
     u = pnp.where(positive & (x < 6), x, 1.0)
     series = _EULER + pnp.log(u) + u * polynomial(_EIN, u)
     a, b = pnp.clip(x, 6, 12), pnp.clip(x, 12, 24)
-    c = pnp.where(x < _INFINITY, pnp.maximum(x, 24), 24.0)
+    c = pnp.clip(x, 24, 1e4)
     middle = pnp.where(x < 12, chebyshev(EXPI_6, (a - 9) / 3), chebyshev(EXPI_12, (b - 18) / 6))
     scaled = pnp.where(x < 24, middle, chebyshev(EXPI_24, 48 / c - 1))
-    half = pnp.exp(pnp.where(x >= 6, x, 6) / 2)
-    large = pnp.where(x == _INFINITY, _INFINITY, half * (scaled / pnp.where(x >= 6, x, 6)) * half)
+    high = pnp.clip(x, 6, 1e4)
+    half = pnp.exp(high / 2)
+    large = half * (scaled / high) * half
     below = -_exp1(pnp.where(positive, 1.0, -x))
     out = pnp.where(x < 6, series, large)
     return pnp.where(positive, out, pnp.where(x == 0, -_INFINITY, pnp.where(x == x, below, np.nan)))
@@ -94,7 +106,7 @@ def _expi(x: Any) -> Array:
 @_expi.defjvp
 def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
-    return _expi(x), t * pnp.exp(x) / x
+    return _expi(x), t * _exp_over(x)
 
 
 _expi_program = compiled(_expi)
@@ -183,6 +195,31 @@ def expn(n: Any, x: Any) -> Array:
     return evaluated("expn", _expn_program, order, x)
 
 
+@custom_jvp
+def _sine_over(x: Any) -> Array:
+    """sin(x) / x, and its derivative, by a series near zero."""
+    zero = x == 0
+    return pnp.where(zero, 1.0, pnp.sin(x) / pnp.where(zero, 1.0, x))
+
+
+@_sine_over.defjvp
+def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    (x,), (t,) = primals, tangents
+    out = _sine_over(x)
+    small = pnp.abs(x) < 1.5
+    u, v = pnp.where(small, x, 0.0), pnp.where(small, 2.0, x)
+    near = u * polynomial([(-1) ** k * 2 * k / factorial(2 * k + 1) for k in range(1, 12)], u * u)
+    return out, t * pnp.where(small, near, (pnp.cos(v) - out) / v)
+
+
+@custom_jvp
+def _cosine_over(x: Any) -> Array:
+    return pnp.cos(x) / x
+
+
+_cosine_over.defjvps(lambda t, out, x: t * (-(pnp.sin(x) + out) / x))
+
+
 def _auxiliary(f: Any, g: Any, t: Any) -> tuple[Any, Any]:
     return chebyshev(f, t), chebyshev(g, t)
 
@@ -208,7 +245,7 @@ def _sici(x: Any) -> tuple[Any, Any]:
 @_sici.defjvp
 def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
-    return _sici(x), (t * pnp.sinc(x / pi), t * pnp.cos(x) / x)
+    return _sici(x), (t * _sine_over(x), t * _cosine_over(x))
 
 
 _sici_program = compiled(_sici)
@@ -229,9 +266,33 @@ def sici(x: Any) -> tuple[Any, Any]:
 
 
 def _half_turns(x: Any) -> tuple[Any, Any]:
-    """Sine and cosine of pi x**2 / 2, where the square is taken modulo 4 first."""
-    angle = (x * x) % 4 * (pi / 2)
-    return pnp.sin(angle), pnp.cos(angle)
+    """Sine and cosine of pi x**2 / 2.
+
+    The square is taken modulo 4 in exact parts, from the parts of x. It is 0 where all numbers are even.
+    """
+    double = get_aval(x).dtype == np.float64
+    small = pnp.abs(x) < (2.0**53 if double else 2.0**24)
+    u = lax.stop_gradient(pnp.where(small, x, 0.0))
+    head = lax.reduce_precision(u, 11 if double else 8, 25 if double else 11)
+    rest = u - head
+    turns = [part - 4 * pnp.round(part / 4) for part in (head * head, 2 * head * rest, rest * rest)]
+    turn = turns[0] + turns[1] + turns[2]
+    turn = turn - 4 * pnp.round(turn / 4)
+    size = pnp.abs(turn)
+    folded = pnp.where(size > 1, 2 - size, size)
+    return pnp.sign(turn) * pnp.sin(pi / 2 * folded), pnp.sin(pi / 2 * (1 - size))
+
+
+@custom_jvp
+def _fresnel_slopes(x: Any) -> tuple[Any, ...]:
+    return _half_turns(x)
+
+
+@_fresnel_slopes.defjvp
+def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    (x,), (t,) = primals, tangents
+    sine, cosine = _fresnel_slopes(x)
+    return (sine, cosine), (t * (pi * x * cosine), t * (-pi * x * sine))
 
 
 @custom_jvp
@@ -242,7 +303,7 @@ def _fresnel(x: Any) -> tuple[Any, ...]:
     half = pi / 2 * u * u
     sine = u * half * polynomial(_FRESNEL_SINE, half * half)
     cosine = u * polynomial(_FRESNEL_COSINE, half * half)
-    far = ~(size < 1e6)
+    far = ~(size < 1e17)
     v = pnp.where(small | far, 1.5, size)
     f, g = _auxiliary(FRESNEL_F, FRESNEL_G, 4.5 / (v * v) - 1)
     f, g = f / (pi * v), g / (pi * v) / (pi * v) / v
@@ -255,7 +316,7 @@ def _fresnel(x: Any) -> tuple[Any, ...]:
 @_fresnel.defjvp
 def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
-    s, c = _half_turns(x)
+    s, c = _fresnel_slopes(x)
     return _fresnel(x), (t * s, t * c)
 
 
@@ -293,7 +354,7 @@ def _spence(x: Any) -> Array:
     below = pi**2 / 6 - pnp.log(a) * pnp.log1p(-a) - _dilogarithm(a)
     b = pnp.where(high, y, 4.0)
     # Li2(1 - b) by 1 / b, which lies below 1/2.
-    inner = pi**2 / 6 - pnp.log(1 / b) * pnp.log1p(-1 / b) - _dilogarithm(1 / b)
+    inner = pi**2 / 6 + pnp.log(b) * pnp.log1p(-1 / b) - _dilogarithm(1 / b)
     above = -0.5 * pnp.log(b) ** 2 - inner
     out = pnp.where(low, below, pnp.where(high, above, middle))
     return pnp.where(inside, out, pnp.where(x == 0, pi**2 / 6, np.nan))
@@ -302,9 +363,16 @@ def _spence(x: Any) -> Array:
 @_spence.defjvp
 def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (x,), (t,) = primals, tangents
-    near = x == 1
-    slope = pnp.where(near, -1.0, pnp.log(x) / pnp.where(near, 1.0, 1 - x))
-    return _spence(x), t * slope
+    return _spence(x), t * _spence_slope(x)
+
+
+def _spence_slope(x: Any) -> Array:
+    """log(x) / (1 - x); near 1 by powers of r = (x - 1) / (x + 1), since log(x) = 2 artanh(r)."""
+    near = pnp.abs(x - 1) < 0.25
+    u, v = pnp.where(near, x, 1.0), pnp.where(near, 2.0, x)
+    r = (u - 1) / (u + 1)
+    series = -2 / (u + 1) * polynomial([1 / (2 * k + 1) for k in range(11)], r * r)
+    return pnp.where(near, series, pnp.log(v) / (1 - v))
 
 
 _spence_program = compiled(_spence)
