@@ -8,9 +8,10 @@ from primax.extend import core, dtypes
 from primax.extend.core import Array
 from primax.extend.provisional.elementwise import FLOATING, like, row
 from primax.extend.rule_types import Table
-from primax.plugins.arithmetic import abs_p, add, div, mul, sign, sub
-from primax.plugins.comparison import lt
-from primax.plugins.special.formula import Num, formula, select
+from primax.plugins.arithmetic import abs_p, add, div, mul, neg, sign, sub
+from primax.plugins.comparison import gt, lt
+from primax.plugins.exponential import sqrt
+from primax.plugins.special.formula import Num, chebyshev, formula, select
 from primax.plugins.structural import broadcast_in_dim, select_n_p
 
 bessel_i0e_p = core.Primitive("bessel_i0e")
@@ -93,35 +94,80 @@ _ABOVE_8 = (
     9.921475412173699e-19,
     1.193650890845982e-18,
 )
-
-
-def _chebyshev(y: Num, coefficients: tuple[float, ...]) -> Num:
-    """The sum of Chebyshev polynomials, by Clenshaw's recurrence, to the precision of `y`."""
-    eps = y.eps * abs(coefficients[0]) / 16
-    kept = [c for c in coefficients if abs(c) > eps]
-    twice = y + y
-    before, last = y.full(0), y.full(kept[-1])
-    for c in kept[-2:0:-1]:
-        before, last = last, twice * last - before + c
-    return y * last - before + kept[0]
+# In the same y, of sqrt(x)**3 exp(-x) (I0(x) - I1(x)).
+_DIFFERENCE_ABOVE_8 = (
+    0.2046391449198604,
+    0.005348526093538557,
+    0.00019150500095126415,
+    1.2032615976256658e-05,
+    1.1956976470208373e-06,
+    1.716841771873406e-07,
+    2.8338106568544693e-08,
+    3.051206849093951e-09,
+    -7.434135453836242e-10,
+    -5.767283909234434e-10,
+    -1.5193610828268228e-10,
+    5.668790622840184e-12,
+    1.804470061607724e-11,
+    4.253572073419977e-12,
+    -1.1555903826473055e-12,
+    -7.770703288312627e-13,
+    1.4368043830095462e-14,
+    1.0913028331644427e-13,
+    1.1406069274284166e-14,
+    -1.5049144790858717e-14,
+    -2.8555810704808024e-15,
+    2.2314974017002143e-15,
+    5.272258797814568e-16,
+    -3.688525888515701e-16,
+    -8.53559919668251e-17,
+    6.754931522628081e-17,
+    1.1811455208665337e-17,
+    -1.3225212330303549e-17,
+    -1.0505875291963377e-18,
+    2.637200706410813e-18,
+    -1.153582402196744e-19,
+    -5.070077303995214e-19,
+)
 
 
 def _bessel_i0e(x: Num) -> Num:
     x = abs(x)
-    small = _chebyshev(x * 0.25 - 1, _BELOW_8)
-    large = _chebyshev(16 / x - 1, _ABOVE_8) / x.sqrt()
+    small = chebyshev(x * 0.25 - 1, _BELOW_8)
+    large = chebyshev(16 / x - 1, _ABOVE_8) / x.sqrt()
     return select(x <= 8, small, large)
+
+
+def _difference(x: Any, i0e: Any, i1e: Any) -> Array:
+    """i0e(x) - i1e(x) for x >= 0, from the two near zero; farther out they agree in most digits."""
+    shape = core.get_aval(x).shape
+    eight = broadcast_in_dim(like(x, 8.0), shape, ())
+    far = gt(x, eight)
+    v = select_n_p.bind(far, eight, x)
+    y = sub(div(broadcast_in_dim(like(x, 16.0), shape, ()), v), like(x, 1.0))
+    eps = float(dtypes.finfo(core.get_aval(x).dtype).eps)
+    kept = [c for c in _DIFFERENCE_ABOVE_8 if abs(c) > eps * _DIFFERENCE_ABOVE_8[0] / 16]
+    after, now = like(x, 0.0), like(x, kept[-1])
+    for c in kept[-2:0:-1]:
+        after, now = now, add(sub(mul(mul(y, like(x, 2.0)), now), after), like(x, c))
+    series = add(sub(mul(y, now), after), like(x, kept[0]))
+    return select_n_p.bind(far, sub(i0e, i1e), div(div(series, v), sqrt(v)))
+
+
+def _bessel_i0e_jvp(t: Any, out: Any, x: Any) -> Array:
+    size = abs_p.bind(x)
+    return mul(t, mul(neg(sign(x)), _difference(size, out, bessel_i1e(size))))
 
 
 def _bessel_i1e_jvp(t: Any, out: Any, x: Any) -> Array:
     # i0e(x) - i1e(x) (sign(x) + 1 / x); at x = 0 the quotient i1e(x) / x is 1/2, and near 0 i1e(x) underflows.
     shape, dtype = core.get_aval(x).shape, core.get_aval(x).dtype
-    near_zero = lt(abs_p.bind(x), like(x, float(dtypes.finfo(dtype).eps)))
+    size = abs_p.bind(x)
+    near_zero = lt(size, like(x, float(dtypes.finfo(dtype).eps)))
     one, half = (broadcast_in_dim(like(x, number), shape, ()) for number in (1.0, 0.5))
     divisor = select_n_p.bind(near_zero, x, one)
     quotient = select_n_p.bind(near_zero, div(out, divisor), half)
-    value = sub(bessel_i0e(x), add(quotient, mul(sign(x), out)))
-    return mul(t, value)
+    return mul(t, sub(_difference(size, bessel_i0e(size), mul(sign(x), out)), quotient))
 
 
 _SMALL_AND_LARGE = ((-10.0, 0.4, 9.0),)
@@ -132,7 +178,7 @@ RULES: Table = dict(
             bessel_i0e_p,
             FLOATING,
             formula(_bessel_i0e),
-            lambda t, out, x: mul(t, sub(bessel_i1e(x), mul(sign(x), out))),
+            _bessel_i0e_jvp,
             uses_result=True,
             at=_SMALL_AND_LARGE,
             makes_nan=True,

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from primax.extend import core
 from primax.extend.core import Array
+from primax.extend.interpreters import mlir
 from primax.extend.provisional.elementwise import FLOATING, like, row
 from primax.extend.rule_types import Table
-from primax.plugins.arithmetic import abs_p, add, div, min_p, mul, neg, square, sub
+from primax.plugins.arithmetic import abs_p, add, div, max_p, min_p, mul, neg, square, sub
 from primax.plugins.comparison import lt
 from primax.plugins.exponential import exp
 from primax.plugins.rounding import reduce_precision
+from primax.plugins.special.formula import Num, chebyshev, formula, select
 from primax.plugins.structural import broadcast_in_dim, select_n_p, stop_gradient
 
 erf_inv_p = core.Primitive("erf_inv")
@@ -37,9 +40,58 @@ def erf_inv(x: Any) -> Array:
     return erf_inv_p.bind(x)
 
 
+# (1 + 2 x) erfcx(x) for x >= 0, of (x - 4) / (x + 4).
+ERFCX = (
+    1.1774832005374487,
+    -0.007260796620301901,
+    -0.081265123236185,
+    0.06009212804122225,
+    -0.02875393558027666,
+    0.01059566336347286,
+    -0.003136927294554264,
+    0.0007456494372536184,
+    -0.0001369696503010054,
+    1.7183861600300937e-05,
+    -7.158364623450346e-07,
+    -2.4261399442449534e-07,
+    5.5765709395703566e-08,
+    -2.1057869513809494e-09,
+    -1.1717889351884957e-09,
+    1.9098355172456688e-10,
+    1.408871764208813e-11,
+    -6.901108320480815e-12,
+    9.167958364111294e-14,
+    2.1454508286554553e-13,
+    -1.4716575027010623e-14,
+    -6.668675118770408e-15,
+    7.504598509880083e-16,
+    2.22009300666632e-16,
+    -3.1704898956330886e-17,
+)
+
+
+def _double_erfc(x: Num) -> Num:
+    """From 1/2 on exp(-x**2) times erfcx; the argument of the exponential function is split, as in `_bell`."""
+    size = select(x < 0.5, 0.5, select(x > 30, 30, x))
+    head = size.reduced(11, 25)
+    rest = (head - size) * (head + size)
+    power = (-head * head).exp() * (1 + rest * (1 + rest / 2 * (1 + rest / 3)))
+    tail = power * chebyshev(1 - 8 / (size + 4), ERFCX) / (1 + 2 * size)
+    return select(x >= 0.5, tail, 1 - Num(erf_p.bind(x.value)))
+
+
+_narrow_erfc = mlir.nary("chlo.erfc")
+_wide_erfc = formula(_double_erfc)
+
+
+def _erfc_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Sequence[Any]:
+    return (_wide_erfc if ctx.avals_in[0].dtype == np.float64 else _narrow_erfc)(ctx, x)
+
+
 def _bell(x: Any, scale: float) -> Array:
     """scale * exp(-x**2); in float64 by a number of fewer digits, whose square is exact, and a series in the rest."""
     if core.get_aval(x).dtype != np.float64:
+        x = max_p.bind(min_p.bind(x, like(x, 16.0)), like(x, -16.0))  # a square that overflows has no derivative
         return mul(exp(neg(square(x))), like(x, scale))
     size = min_p.bind(abs_p.bind(x), like(x, 40.0))
     one = broadcast_in_dim(like(x, 1.0), core.get_aval(x).shape, ())
@@ -56,7 +108,7 @@ _SLOPE = 2 / math.sqrt(math.pi)
 RULES: Table = dict(
     (
         row(erf_p, FLOATING, "chlo.erf", lambda t, x: mul(t, _bell(x, _SLOPE)), makes_nan=True),
-        row(erfc_p, FLOATING, "chlo.erfc", lambda t, x: mul(t, _bell(x, -_SLOPE)), makes_nan=True),
+        row(erfc_p, FLOATING, _erfc_lowering, lambda t, x: mul(t, _bell(x, -_SLOPE)), makes_nan=True),
         row(
             erf_inv_p,
             FLOATING,

@@ -126,6 +126,9 @@ class Num:
     def power(self, exponent: Num) -> Num:
         return Num(exponential.pow_p.bind(self.value, exponent.value))
 
+    def reduced(self, exponent_bits: int, mantissa_bits: int) -> Num:
+        return Num(rounding.reduce_precision(self.value, exponent_bits, mantissa_bits))
+
     def nearest(self) -> Num:
         return Num(rounding.round(self.value))
 
@@ -140,6 +143,17 @@ def select(condition: Num, then: Any, otherwise: Any) -> Num:
     elif type(otherwise) is not Num:
         otherwise = then.full(otherwise)
     return Num(select_n(condition.value, otherwise.value, then.value))
+
+
+def chebyshev(y: Num, coefficients: Sequence[float]) -> Num:
+    """The sum of Chebyshev polynomials, by Clenshaw's recurrence, to the precision of `y`."""
+    eps = y.eps * abs(coefficients[0]) / 16
+    kept = [c for c in coefficients if abs(c) > eps]
+    twice = y + y
+    before, last = y.full(0), y.full(kept[-1])
+    for c in kept[-2:0:-1]:
+        before, last = last, twice * last - before + c
+    return y * last - before + kept[0]
 
 
 def polynomial(y: Num, coefficients: Sequence[float]) -> Num:

@@ -145,6 +145,11 @@ def _sine(r: Num) -> Num:
     return r * polynomial(8 * r * r - 1, _SINE)
 
 
+def lgamma_beside_one(u: Num) -> Num:
+    """lgamma(1 + u) for u from -1/2 to 1/2."""
+    return u * (u * polynomial(u + u, _NEAR_ONE) - _EULER)
+
+
 def _lgamma(x: Num) -> Num:
     """Above 8.5 by Stirling's series, from -1/2 to 1/2 by powers, between by steps to there, else by reflection.
 
@@ -161,7 +166,7 @@ def _lgamma(x: Num) -> Num:
         u = u - select(above, x.full(1), 0)
     u = select(small, x, u)
     logarithm = select(large | small, size, product).log()
-    powers = u * (u * polynomial(u + u, _NEAR_ONE) - _EULER) + select(small, -logarithm, logarithm)
+    powers = lgamma_beside_one(u) + select(small, -logarithm, logarithm)
     y = select(large, size, 9)
     series = y * (logarithm - 1) - 0.5 * logarithm + (0.5 * math.log(2 * math.pi) + stirling(y))
     out = select(large, select(size == math.inf, math.inf, series), powers)

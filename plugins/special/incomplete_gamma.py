@@ -21,7 +21,7 @@ from primax.plugins.comparison import eq
 from primax.plugins.exponential import exp, log_p
 from primax.plugins.special.error import erfc
 from primax.plugins.special.formula import Num, formula, iterate, select
-from primax.plugins.special.gamma import digamma, lgamma, stirling
+from primax.plugins.special.gamma import digamma, lgamma, lgamma_beside_one, stirling
 from primax.plugins.structural import select_n
 
 igamma_grad_a_p = core.Primitive("igamma_grad_a")
@@ -229,7 +229,9 @@ def _upper_of_small(a: Num, x: Num) -> Num:
     total = x.full(0)
     for n in range(22, 0, -1):
         total = (1 / (a + n) - total) * x / n
-    exponent = a * x.log() - Num(lgamma((a + 1).value))
+    near = a < 0.5
+    of_one_plus_a = select(near, lgamma_beside_one(select(near, a, 0)), Num(lgamma((a + 1).value)))
+    exponent = a * x.log() - of_one_plus_a
     return exponent.exp() * a * total - exponent.expm1()
 
 

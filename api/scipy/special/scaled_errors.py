@@ -16,9 +16,10 @@ from primax import numpy as pnp
 from primax.extend.core import Array, get_aval
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.rounding import reduce_precision
+from primax.plugins.special.error import ERFCX
 from primax.scipy.special.evaluation import chebyshev
 from primax.scipy.special.operands import epsilon
-from primax.scipy.special.tables import DAWSN, DAWSN_TAIL, ERFCX, ERFCX_TAIL
+from primax.scipy.special.tables import DAWSN, DAWSN_TAIL, ERFCX_TAIL
 
 TWO_OVER_ROOT_PI = 2 / sqrt(pi)
 

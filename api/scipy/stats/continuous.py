@@ -59,12 +59,60 @@ def _log_power(base: Any, exponent: Any, logarithm: Any = None) -> Array:
     return where(edge, at_edge, out)
 
 
+def _gamma_logpdf(z: Any, a: Any) -> Array:
+    """At infinity the exponential wins over the power."""
+    far = z == np.inf
+    u = where(far, 1.0, z)
+    return where(far, -np.inf, _log_power(u, a - 1) - u - gammaln(a))
+
+
+def _log_upper_gamma(a: Any, z: Any) -> Array:
+    """log(gammaincc(a, z)); where this underflows by the continued fraction of NIST DLMF 8.9.2, from its end."""
+    q, p = gammaincc(a, z), gammainc(a, z)
+    far = (q < _TINY) & (z > a) & (z < np.inf)
+    u, v = where(far, a, 1.0), where(far, z, 100.0)
+    below = v + 61 - u
+    for n in range(30, 0, -1):
+        below = v + (2 * n - 1) - u + n * (u - n) / below
+    tail = u * log(v) - v - gammaln(u) - log(below)
+    return where(far, tail, _log_of_part(where(far, 0.5, q), where(far, 0.5, p)))
+
+
+def _log_lower_gamma(a: Any, z: Any) -> Array:
+    """log(gammainc(a, z)); where this underflows by the series of NIST DLMF 8.7.1, from its end."""
+    q, p = gammaincc(a, z), gammainc(a, z)
+    far = (p < _TINY) & (z < a) & (z > 0)
+    u, v = where(far, a, 2.0), where(far, z, 1.0)
+    total: Any = 1.0
+    for n in range(60, 0, -1):
+        total = 1 + total * v / (u + n)
+    tail = u * log(v) - v - gammaln(u + 1) + log(total)
+    return where(far, tail, _log_of_part(where(far, 0.5, p), where(far, 0.5, q)))
+
+
+def _log_of_part(part: Any, rest: Any) -> Array:
+    small = part < 0.5
+    return where(small, log(where(small, part, 0.5)), log1p(-where(small, 0.5, rest)))
+
+
+# Above the smallest normal number of float32; smaller probabilities are computed as logarithms.
+_TINY = 1e-36
+
+
 def _upper_gennorm(z: Any, beta: Any) -> Array:
     """At z = 0 use the tangent, since the derivative of the incomplete gamma function is infinite there."""
     middle = z == 0
     tail = 0.5 * gammaincc(1 / beta, power(absolute(where(middle, 1.0, z)), beta))
     tangent = 0.5 - 0.5 * z * beta * exp(-gammaln(1 / beta))
     return where(middle, tangent, where(z > 0, tail, 1 - tail))
+
+
+def _log_upper_gennorm(z: Any, beta: Any) -> Array:
+    """Above 1 by the logarithm of the incomplete gamma function, which may underflow."""
+    far = z > 1
+    tail = _log_upper_gamma(1 / beta, power(where(far, z, 2.0), beta)) - _log(2)
+    part, rest = (_upper_gennorm(where(far, 0.0, side), beta) for side in (z, -z))
+    return where(far, tail, _log_of_part(part, rest))
 
 
 def _laplace_upper(z: Any) -> Array:
@@ -150,18 +198,22 @@ expon = Continuous(
 gamma = Continuous(
     "gamma",
     "a",
-    logpdf=lambda z, a: _log_power(z, a - 1) - z - gammaln(a),
+    logpdf=_gamma_logpdf,
     cdf=lambda z, a: gammainc(a, z),
     sf=lambda z, a: gammaincc(a, z),
+    logcdf=lambda z, a: _log_lower_gamma(a, z),
+    logsf=lambda z, a: _log_upper_gamma(a, z),
     support=_above_zero,
 )
 
 chi2 = Continuous(
     "chi2",
     "df",
-    logpdf=lambda z, df: _log_power(z, df / 2 - 1) - z / 2 - gammaln(df / 2) - df / 2 * _log(2),
+    logpdf=lambda z, df: _gamma_logpdf(z / 2, df / 2) - _log(2),
     cdf=lambda z, df: gammainc(df / 2, z / 2),
     sf=lambda z, df: gammaincc(df / 2, z / 2),
+    logcdf=lambda z, df: _log_lower_gamma(df / 2, z / 2),
+    logsf=lambda z, df: _log_upper_gamma(df / 2, z / 2),
     support=_above_zero,
 )
 
@@ -232,6 +284,8 @@ gennorm = Continuous(
     logpdf=lambda z, beta: log(beta / 2) - gammaln(1 / beta) - power(absolute(z), beta),
     cdf=lambda z, beta: _upper_gennorm(-z, beta),
     sf=lambda z, beta: _upper_gennorm(z, beta),
+    logcdf=lambda z, beta: _log_upper_gennorm(-z, beta),
+    logsf=lambda z, beta: _log_upper_gennorm(z, beta),
 )
 
 gumbel_r = Continuous(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import log as _log
+from math import pi
 from typing import Any
 
 import numpy as np
@@ -10,10 +12,13 @@ from primax.extend.core import Array, get_aval
 from primax.numpy.rounding import floor
 from primax.numpy.selection import where
 from primax.numpy.ufuncs import exp, log, log1p
+from primax.plugins.special.gamma import stirling
 from primax.scipy.special.betas import betainc, betaln
-from primax.scipy.special.entropies import xlog1py, xlogy
+from primax.scipy.special.entropies import deviance, xlog1py, xlogy
 from primax.scipy.special.gammas import gammainc, gammaincc, gammaln
 from primax.scipy.stats.families import Discrete, but_decayed
+
+_HALF_LOG_TWO_PI = 0.5 * _log(2 * pi)
 
 __all__ = ["bernoulli", "betabinom", "binom", "geom", "nbinom", "poisson"]
 
@@ -28,6 +33,31 @@ def _is_count(n: Any) -> Array:
 
 def _log_choose(n: Any, k: Any) -> Array:
     return where(k == 0, 0.0, -log1p(n) - betaln(n - k + 1, k + 1))
+
+
+def _stirling_error(k: Any) -> Array:
+    """log(k!) - (k + 1/2) log(k) + k - log(2 pi) / 2, for positive k."""
+    large = k >= 10
+    u, v = where(large, k, 10.0), where(large, 1.0, k)
+    return where(large, stirling(u), gammaln(v + 1) - (v + 0.5) * log(v) + v - _HALF_LOG_TWO_PI)
+
+
+def _poisson_logpmf(k: Any, mu: Any) -> Array:
+    """By Stirling's series and the deviance, whose large terms cancel out on paper."""
+    inside = (k > 0) & (mu > 0)
+    u, v = where(inside, k, 1.0), where(inside, mu, 1.0)
+    out = -_stirling_error(u) - deviance(u, v) - 0.5 * log(u) - _HALF_LOG_TWO_PI
+    return where(inside, out, xlogy(k, mu) - mu)
+
+
+def _binom_logpmf(k: Any, n: Any, p: Any) -> Array:
+    """As that of the Poisson distribution; the ends are powers of a probability."""
+    inside = (k > 0) & (k < n) & (p > 0) & (p < 1)
+    k_, n_, p_ = where(inside, k, 1.0), where(inside, n, 2.0), where(inside, p, 0.5)
+    rest = n_ - k_
+    out = _stirling_error(n_) - _stirling_error(k_) - _stirling_error(rest)
+    out = out - deviance(k_, n_ * p_) - deviance(rest, n_ * (1 - p_)) + 0.5 * log(n_ / k_ / rest) - _HALF_LOG_TWO_PI
+    return where(inside, out, xlogy(k, p) + xlog1py(n - k, -p))
 
 
 bernoulli = Discrete(
@@ -46,7 +76,7 @@ binom = Discrete(
     "n p",
     valid=lambda n, p: _is_count(n) & _is_probability(p),
     support=lambda n, p: (0, n),
-    logpmf=lambda k, n, p: _log_choose(n, k) + xlogy(k, p) + xlog1py(n - k, -p),
+    logpmf=_binom_logpmf,
     cdf=lambda k, n, p: betainc(n - k, k + 1, 1 - p),
     sf=lambda k, n, p: betainc(k + 1, n - k, p),
 )
@@ -74,7 +104,7 @@ nbinom = Discrete(
     "n p",
     valid=lambda n, p: (n > 0) & (p > 0) & (p <= 1),
     support=lambda n, p: (0, np.inf),
-    logpmf=lambda k, n, p: _log_choose(k + n - 1, k) + xlogy(n, p) + xlog1py(k, -p),
+    logpmf=lambda k, n, p: log(n / (n + k)) + _binom_logpmf(n, n + k, p),
     cdf=lambda k, n, p: betainc(n, k + 1, p),
     sf=lambda k, n, p: betainc(k + 1, n, 1 - p),
 )
@@ -98,7 +128,7 @@ poisson = Discrete(
     "mu",
     valid=lambda mu: mu >= 0,
     support=lambda mu: (0, np.inf),
-    logpmf=lambda k, mu: xlogy(k, mu) - gammaln(k + 1) - mu,
+    logpmf=_poisson_logpmf,
     cdf=lambda k, mu: gammaincc(k + 1, mu),
     sf=lambda k, mu: gammainc(k + 1, mu),
     entropy=_poisson_entropy,
