@@ -14,7 +14,7 @@ from primax.extend.provisional.arguments import integer
 from primax.numpy.creation import zeros_like
 from primax.numpy.division import power
 from primax.numpy.programs import one_program
-from primax.numpy.promotion import cast
+from primax.numpy.promotion import cast, strong
 from primax.numpy.ranges import counted
 from primax.numpy.rounding import floor, rint
 from primax.numpy.selection import where
@@ -92,7 +92,7 @@ def gamma(x: Any) -> Array:
     if dtypes.is_complex(get_aval(x).dtype):
         return _complex_gamma(x)
     dtype = get_aval(x).dtype
-    return cast(_gamma(cast(x, np.dtype(np.float32)) if dtype.itemsize < 4 else x), dtype)
+    return strong(cast(_gamma(cast(x, np.dtype(np.float32)) if dtype.itemsize < 4 else x), dtype))
 
 
 @custom_jvp
