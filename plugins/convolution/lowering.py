@@ -31,7 +31,8 @@ def conv_general_dilated_cpu_lowering(ctx: mlir.LoweringRuleContext, lhs: Any, r
     Forms of convolutions for which XLA has slow loops become other programs.
     """
     aval = ctx.avals_out[0]
-    form = faster_form(*ctx.avals_in, aval, params)
+    image, kernel = ctx.avals_in
+    form = faster_form(image, kernel, aval, params)
     if form is not None:
         return mlir.lower_fun(form, multiple_results=False)(ctx, lhs, rhs)
     lhs, params = _cropped(ctx, *_padded(ctx, lhs, params))
