@@ -122,7 +122,7 @@ def _clamped_weights(samples: Any, size: int) -> Array:
 
 def _overlaps(inverse: Any, shift: Any, size: int, out_size: int) -> Array:
     """The length of the overlap of each pixel of the image with each pixel of the result."""
-    start = pnp.arange(out_size, dtype=inverse.dtype) * inverse - shift
+    start = (pnp.arange(out_size, dtype=inverse.dtype) * inverse - shift)[None]
     pixels = pnp.arange(size, dtype=inverse.dtype)[:, None]
     return pnp.maximum(0, pnp.minimum(start + inverse, pixels + 1) - pnp.maximum(start, pixels))
 

@@ -98,8 +98,8 @@ def _has_other_sign(rest: Any, y: Any) -> Array:
 def floor_divide(x: Any, y: Any, /) -> Array:
     """x / y rounded down.
 
-    For floats, infinity divided by a number is infinity, and a number divided by infinity is 0 or -0, as in the array API
-    standard. NumPy and JAX return NaN, and -1 instead of -0.
+    For floats, infinity divided by a number is infinity, and a number divided by infinity is 0 or -0, as in the array
+    API standard. NumPy and JAX return NaN, and -1 instead of -0.
 
     Args:
       x, y: arrays or numbers, real, of shapes that broadcast together.

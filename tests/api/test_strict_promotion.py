@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
+
 import numpy as np
 import pytest
 
@@ -87,4 +90,41 @@ def test_nothing_is_promoted(wide):
                 px.eval_shape(call, x)
             except px.dtypes.TypePromotionError as error:
                 refused[name] = str(error)
+    assert refused == {}
+
+
+def test_no_rank_is_promoted():
+    refused = {}
+    with px.numpy_rank_promotion("raise"):
+        for name, call in CALLS.items():
+            try:
+                px.eval_shape(call, X.astype(np.float32))
+            except ValueError as error:
+                refused[name] = str(error)
+    assert refused == {}
+
+
+# Their examples mix dtypes.
+MIXED = {"concat", "promote_types", "result_type", "axis_index"}
+LIBRARIES = """
+    lax lax.linalg nn nn.initializers numpy numpy.fft numpy.linalg ode ops image random scipy.cluster.vq scipy.fft
+    scipy.integrate scipy.interpolate scipy.linalg scipy.ndimage scipy.optimize scipy.signal scipy.spatial.transform
+    scipy.special scipy.stats
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", ["rank", "dtype"])
+@pytest.mark.parametrize("library", LIBRARIES.split())
+def test_examples_of_functions_promote_nothing(library, option, capsys):
+    module = importlib.import_module(f"primax.{library}")
+    refused = {}
+    with px.numpy_rank_promotion("raise") if option == "rank" else px.numpy_dtype_promotion("strict"):
+        for name in sorted(set(module.__all__) - MIXED):
+            examples = doctest.DocTestParser().get_examples(getattr(module, name).__doc__ or "")
+            try:
+                exec("".join(example.source for example in examples), {})
+            except Exception as error:
+                if "promotion is" in str(error):  # others are what the example shows
+                    refused[name] = str(error)
     assert refused == {}
