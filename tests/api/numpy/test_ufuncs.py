@@ -197,8 +197,8 @@ def test_special_values_agree_with_jax() -> None:
     one, other = np.repeat(x, len(x)), np.tile(x, len(x))
     quotients = ["divmod", "floor_divide"]
     compare(named([name for name in BINARY if name not in quotients]), one, other)
-    # As the array API standard has it, infinity divided by a number is infinity, and a number divided by the infinity of
-    # the other sign is -0; in JAX they are NaN and -1.
+    # As the array API standard has it, infinity divided by a number is infinity, and a number divided by the infinity
+    # of the other sign is -0; in JAX they are NaN and -1.
     one = np.where(np.isinf(one) | (np.isinf(other) & (np.signbit(one) != np.signbit(other))), 0, one)
     compare(named([name for name in BINARY if name in quotients]), one, other)
 
