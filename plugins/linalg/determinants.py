@@ -11,26 +11,32 @@ from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, comparison, structural
-from primax.plugins.bitwise import bitwise_and
+from primax.plugins.bitwise import bitwise_and, bitwise_not, bitwise_or
+from primax.plugins.control_flow import cond
+from primax.plugins.custom_derivatives.custom_jvp import custom_jvp
 from primax.plugins.exponential import log
 from primax.plugins.linalg.gauss import lu_p
 from primax.plugins.linalg.householder import geqrf_p
 from primax.plugins.linalg.in_parts import InParts
 from primax.plugins.linalg.matrices import (
+    adjoint,
     along_rows,
     as_complex,
     conj,
     diagonal,
     front_batch,
     full_like,
+    matmul,
     on_diagonals,
     real_dtype,
     require_square,
     rows_at,
+    scaled,
 )
+from primax.plugins.linalg.singular import svd_p
 from primax.plugins.linalg.solve import solve_p
 from primax.plugins.linalg.triangular import triangular_solve_p
-from primax.plugins.reductions import reduce_prod_p
+from primax.plugins.reductions import reduce_or_p, reduce_prod_p
 
 det_p = InParts("det")
 slogdet_p = InParts("slogdet", multiple_results=True)
@@ -97,9 +103,46 @@ def _det_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     y = arithmetic.mul(
         y, structural.broadcast_in_dim_p.bind(scale, shape=shape, broadcast_dimensions=(*batch, rank - 2))
     )
-    corner = bitwise_and(on_diagonals(shape), along_rows(is_last, shape))
+    zero = comparison.eq(pivotal, full_like(pivotal, 0))
+    corner = bitwise_and(on_diagonals(shape), along_rows(bitwise_or(is_last, zero), shape))
     upper = structural.select_n_p.bind(corner, factors, full_like(factors, 1))
-    return det, _trace(triangular_solve_p.bind(upper, y, lower=False, unit_diagonal=False, **flags))
+    by_pivots = _trace(triangular_solve_p.bind(upper, y, lower=False, unit_diagonal=False, **flags))
+    stuck = reduce_or_p.bind(bitwise_and(zero, bitwise_not(is_last)), axes=(rank - 2,))
+    by_values = _trace(matmul(_adjugate(a, stuck), t))
+    return det, structural.select_n_p.bind(stuck, by_pivots, by_values)
+
+
+@custom_jvp
+def _adjugate(a: Any, stuck: Any) -> Array:
+    """The adjugates of matrices of which one has a pivot of zero before the last one."""
+    some = reduce_or_p.bind(stuck, axes=tuple(range(get_aval(stuck).ndim)))
+    return cond(some, _adjugate_by_values, lambda a: full_like(a, 0), a)
+
+
+@_adjugate.defjvp
+def _adjugate_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """NaN: the decomposition into singular values does not determine second derivatives of the determinant."""
+    a, stuck = primals
+    shape = get_aval(a).shape
+    flags = structural.broadcast_in_dim_p.bind(stuck, shape=shape, broadcast_dimensions=tuple(range(len(shape) - 2)))
+    factor = structural.select_n_p.bind(flags, full_like(a, 0), full_like(a, np.nan))
+    return _adjugate(a, stuck), arithmetic.mul(tangents[0], factor)
+
+
+def _adjugate_by_values(a: Any) -> Array:
+    """The adjugates, by singular values: the product of all others in place of each."""
+    u, s, vh = _svd(a)
+    shape = get_aval(a).shape
+    others = structural.select_n_p.bind(on_diagonals(shape), along_rows(s, shape), full_like(s, 1, shape))
+    phase = arithmetic.mul(_det(u), _det(vh))
+    phase = structural.broadcast_in_dim_p.bind(phase, shape=shape, broadcast_dimensions=tuple(range(len(shape) - 2)))
+    inner = scaled(adjoint(vh), along_rows(_product(others), shape))
+    return arithmetic.mul(phase, matmul(inner, adjoint(u)))
+
+
+def _svd(a: Any) -> tuple[Any, Any, Any]:
+    s, u, vh = svd_p.bind(a, compute_uv=True, full_matrices=False, subset_by_index=None, algorithm=None)
+    return u, s, vh
 
 
 def _slogdet_abstract_eval(a: ShapedArray, *, method: str) -> list[ShapedArray]:

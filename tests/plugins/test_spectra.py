@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import linalg as scipy_linalg
 
 import primax as px
 
@@ -172,3 +173,26 @@ def test_the_norm_of_a_matrix_that_its_decomposition_gives_has_the_derivatives_o
     h = 1e-4
     plus, minus = (np.linalg.svd(a + s * t, full_matrices=False) for s in (h, -h))
     np.testing.assert_allclose(polar(a, t), (plus[0] @ plus[2] - minus[0] @ minus[2]) / (2 * h), atol=1e-7)
+
+
+def test_least_squares_and_polar_factors_have_their_derivatives_at_repeated_singular_values():
+    a, t, b = 2 * unitary(3)[:, :2], np.random.default_rng(0).normal(size=(3, 2)), np.array([1.0, 2, 3])
+    functions = [
+        (lambda a: pnp.linalg.lstsq(a, b)[0], lambda a: np.linalg.lstsq(a, b)[0]),
+        (lambda a: px.scipy.linalg.polar(a)[1], lambda a: scipy_linalg.polar(a)[1]),
+    ]
+    h = 1e-3
+    for ours, theirs in functions:
+        first, second = px.jit(lambda a, f=ours: px.jvp(lambda a: px.jvp(f, (a,), (t,))[1], (a,), (t,)))(a)
+        plus, middle, minus = (theirs(a + s * t) for s in (h, 0, -h))
+        np.testing.assert_allclose(first, (plus - minus) / (2 * h), atol=1e-5)
+        np.testing.assert_allclose(second, (plus + minus - 2 * middle) / h**2, atol=1e-5)
+
+
+def test_determinants_have_gradients_where_pivots_vanish_and_norms_where_all_elements_do():
+    stack = np.stack([np.diag([0.0, 1, 2, 3]), np.zeros((4, 4)), np.eye(4)])
+    found = px.jit(px.grad(lambda a: pnp.linalg.det(a).sum()))(stack)
+    np.testing.assert_array_equal(found, [np.diag([6.0, 0, 0, 0]), np.zeros((4, 4)), np.eye(4)])
+    assert np.isnan(px.hessian(pnp.linalg.det)(stack[0])).any()
+    for order in (None, 3):
+        assert px.grad(lambda v, order=order: pnp.linalg.norm(v, order))(np.zeros(2)).tolist() == [0, 0]

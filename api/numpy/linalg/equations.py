@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import canonical_axis, integer, listed
+from primax.extend.provisional.transformations import jvp
 from primax.numpy.creation import asarray, zeros
 from primax.numpy.linalg.operands import inexact, matrices, require_square, square, stacked
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import cast
+from primax.numpy.reductions import min as min_
 from primax.numpy.reductions import sum as sum_
 from primax.numpy.selection import where
 from primax.numpy.shaping import broadcast_to, permuted, reshaped
 from primax.numpy.triangles import eye
 from primax.numpy.ufuncs import conjugate, multiply, real
+from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.linalg.matrices import adjoint, real_dtype
 from primax.plugins.linalg.positive import symmetrize
 from primax.plugins.linalg.pseudoinverse import pinv_p
@@ -148,7 +153,9 @@ def lstsq(a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False) -> tu
         kept = (s > 0) & (s >= where(least < 0, eps, least) * s[0])
         rank = sum_(kept, dtype=dtypes.default_int_dtype())
         inverse = cast(where(kept, 1 / where(kept, s, 1), 0), get_aval(a).dtype)
-        solution = adjoint(vh) @ (inverse[:, None] * (adjoint(u) @ columns))
+        # Just below the least value that is kept: the pseudoinverse keeps what is greater.
+        cutoff = min_(where(kept, s, np.inf)) / where(s[0] > 0, s[0], 1) * (1 - 4 * eps)
+        solution = _least_squares(a, columns, (u, inverse, vh, cutoff))
     else:
         s, rank = zeros((0,), dtype), zeros((), dtypes.default_int_dtype())
         solution = zeros((n, get_aval(columns).shape[1]), get_aval(a).dtype)
@@ -157,6 +164,23 @@ def lstsq(a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False) -> tu
     else:
         residuals = sum_(_absolute_squares(columns - a @ solution), axis=0)
     return reshaped(solution, (n,)) if len(y) == 1 else solution, residuals, rank, s
+
+
+@custom_jvp
+def _least_squares(a: Any, b: Any, factors: Any) -> Array:
+    u, inverse, vh, _ = factors
+    return adjoint(vh) @ (inverse[:, None] * (adjoint(u) @ b))
+
+
+@_least_squares.defjvp
+def _least_squares_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """The derivative of P b for the pseudoinverse P, whose derivatives do not depend on singular vectors."""
+    a, b, factors = primals
+
+    def product(a: Any, b: Any) -> Array:
+        return pinv_p.bind(a, factors[3], hermitian=False) @ b
+
+    return _least_squares(*primals), jvp(product, (a, b), tangents[:2])[1]
 
 
 def _absolute_squares(x: Any) -> Array:

@@ -58,7 +58,7 @@ def _norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Array:
     if axis is None:
         axes = tuple(range(len(shape)))
         if ord is None:
-            return with_axes(sqrt(_squares(x, None)), shape, axes, keepdims)
+            return with_axes(_root(_squares(x, None)), shape, axes, keepdims)
     else:
         axes = canonical_axes(axis if isinstance(axis, tuple) else (axis,), len(shape), "norm", "axis")
     if len(axes) == 1:
@@ -73,10 +73,16 @@ def _squares(x: Any, axes: Any) -> Array:
     return sum_(product, axis=axes)
 
 
+def _root(squares: Any) -> Array:
+    """Square roots, whose derivative at zero is zero: that is a subgradient of a norm."""
+    zero = squares == 0
+    return where(zero, squares, sqrt(where(zero, 1, squares)))
+
+
 def _of_vectors(x: Any, ord: Any, axes: tuple[int, ...]) -> Array:
     """The norm over all elements along some axes."""
     if ord is None or _equal(ord, 2):
-        return sqrt(_squares(x, axes))
+        return _root(_squares(x, axes))
     if isinstance(ord, str):
         raise ValueError(f"norm: ord must be a number for vectors, got {ord!r}")
     sizes = absolute(x)
@@ -88,7 +94,16 @@ def _of_vectors(x: Any, ord: Any, axes: tuple[int, ...]) -> Array:
         return sum_(x != 0, axis=axes, dtype=get_aval(sizes).dtype)
     if _equal(ord, 1):
         return sum_(sizes, axis=axes)
-    return power(sum_(power(sizes, ord), axis=axes), divide(1.0, ord))
+    total = sum_(power(sizes, ord), axis=axes)
+    if not _above_one(ord):
+        return power(total, divide(1.0, ord))
+    zero = total == 0
+    return where(zero, total, power(where(zero, 1, total), divide(1.0, ord)))
+
+
+def _above_one(ord: Any) -> bool:
+    """Whether the norm of this order has the subgradient zero at zero."""
+    return isinstance(ord, int | float | np.number) and ord > 1
 
 
 def _equal(ord: Any, value: float) -> bool:
@@ -97,7 +112,7 @@ def _equal(ord: Any, value: float) -> bool:
 
 def _of_matrices(x: Any, ord: Any, axes: tuple[int, ...]) -> Array:
     if ord is None or (isinstance(ord, str) and ord == "fro"):
-        return sqrt(_squares(x, axes))
+        return _root(_squares(x, axes))
     rows, columns = axes
     if _equal(ord, 1) or _equal(ord, -1):
         return _extreme(sum_(absolute(x), axis=rows), columns - (columns > rows), ord)

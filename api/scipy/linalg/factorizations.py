@@ -17,9 +17,10 @@ from primax.numpy.shaping import reshaped
 from primax.numpy.triangles import diag
 from primax.plugins.linalg.general import hessenberg_p, schur_p
 from primax.plugins.linalg.householder import householder_product_p
-from primax.plugins.linalg.matrices import adjoint, as_complex, conj, triu
+from primax.plugins.linalg.matrices import adjoint, as_complex, conj, half, triu
 from primax.plugins.linalg.orthogonal import qr_p
 from primax.plugins.linalg.symmetric import eigh_p
+from primax.plugins.structural import stop_gradient
 from primax.scipy.linalg.equations import solve_triangular
 
 __all__ = ["eigh", "eigh_tridiagonal", "hessenberg", "polar", "qr", "qr_multiply", "schur", "svd"]
@@ -308,8 +309,16 @@ def polar(
         raise ValueError(f"polar: side must be 'right' or 'left', got {side!r}")
     if not among(method, ("qdwh", "svd")):
         raise ValueError(f"polar: method must be 'qdwh' or 'svd', got {method!r}")
-    u, s, vh = numpy_linalg.svd(matrices("polar", a), full_matrices=False)
-    s = s.astype(get_aval(u).dtype)
-    if side == "right":
-        return u @ vh, (adjoint(vh) * s[..., None, :]) @ vh
-    return u @ vh, (u * s[..., None, :]) @ adjoint(u)
+    a = matrices("polar", a)
+    u, s, vh = numpy_linalg.svd(a, full_matrices=False)
+    unitary = u @ vh
+    # The derivatives of P are those of the product with A, which does not depend on the choice of singular vectors.
+    product = adjoint(unitary) @ a if side == "right" else a @ adjoint(unitary)
+    factor = adjoint(vh) if side == "right" else u
+    p = (factor * s.astype(get_aval(u).dtype)[..., None, :]) @ adjoint(factor)
+    return unitary, _with_derivatives_of(half(product + adjoint(product)), p)
+
+
+def _with_derivatives_of(x: Any, value: Any) -> Array:
+    """A value with the derivatives of another array that equals it but for rounding."""
+    return x + stop_gradient(value - x)
