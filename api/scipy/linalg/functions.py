@@ -482,7 +482,7 @@ def _solve_sylvester(a: Any, b: Any, c: Any, tol: Any, method: str) -> Array:
 
     def transpose_solve(_: Any, ct: Any) -> Array:
         """A^T Y + Y B^T = C is the equation B Y^T + Y^T A = C^T."""
-        solution = mt(solver(*reversed(known), mt(ct), tol))
+        solution = mt(solver(known[1], known[0], mt(ct), tol))
         return solution if dtypes.is_complex(get_aval(ct).dtype) else solution.real
 
     return custom_linear_solve(lambda x: a @ x + x @ b, c, solve, transpose_solve)
