@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from math import inf, prod
 from typing import Any
 
 import numpy as np
 
 from primax.core import _jaxlib
+from primax.core.avals import ShapedArray
 from primax.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params, subjaxprs
+from primax.interpreters.runtime.ir_types import ir_constant
 from primax.interpreters.runtime.lowering import Lower, LoweringRuleContext, ModuleContext, register_lowering_layer
 
 # In these, XLA converts x / log(2) to an integer, which LLVM leaves undefined for a NaN that it knows while compiling.
@@ -128,7 +130,126 @@ def _sum_apart(ctx: LoweringRuleContext, values: Sequence[Any], params: dict[str
     return lower(ctx, values, params)
 
 
+_EXTREMA = {"reduce_max", "reduce_min"}
+_FLOATS = ("bfloat16", "float16", "float32")
+_SHIFTING = {"broadcast_in_dim", "eq", "expand_dims", "max", "reshape", "select_n", "stop_gradient"}
+
+
+def _has_extremum(module: ModuleContext, jaxpr: Jaxpr, types: Collection[Any]) -> bool:
+    if module.platform != "cpu" or module.spmd is not None or module.dynamic:
+        return False
+    extrema = [eqn for eqn in jaxpr.eqns if eqn.primitive.name in _EXTREMA and _is_large(eqn.invars[0].aval)]
+    return any(not _only_shifts(jaxpr, eqn) for eqn in extrema)
+
+
+def _is_large(aval: Any) -> bool:
+    """Whether XLA leaves the reduction of such an array to its library: it does so from 4,096 numbers on."""
+    return aval.dtype in _FLOATS and prod(aval.shape) >= 4096
+
+
+def _only_shifts(jaxpr: Jaxpr, extremum: JaxprEqn) -> bool:
+    """Whether an extremum is only subtracted before an exponential, as in softmax, where NaN of the operand remains."""
+    derived = set(extremum.outvars)
+    stopped = False
+    for eqn in jaxpr.eqns:
+        if derived.isdisjoint([v for v in eqn.invars if type(v) is Var]):
+            continue
+        name = eqn.primitive.name
+        if name == "stop_gradient":
+            stopped = True
+        elif not stopped and name not in _SHIFTING:
+            return False
+        elif name in _SHIFTING:
+            derived.update(eqn.outvars)
+    return stopped and any(eqn.primitive.name == "exp" for eqn in jaxpr.eqns)
+
+
+def _with_nan(ctx: LoweringRuleContext, values: Sequence[Any], params: dict[str, Any], lower: Lower) -> list[Any]:
+    """Let an extremum be NaN where an operand is NaN.
+
+    If no sum is NaN, there is no NaN; otherwise, the operands are compared, since infinities give such sums, too.
+    """
+    outs = lower(ctx, values, params)
+    if ctx.primitive.name not in _EXTREMA or not _is_large(ctx.avals_in[0]):
+        return outs
+    hlo, ir = _jaxlib.hlo, _jaxlib.ir
+    (x,), (out,), (aval,) = values, outs, ctx.avals_out
+    different = hlo.ComparisonDirectionAttr.get("NE")
+    zero = ir_constant(aval.dtype.type(0), ShapedArray((), aval.dtype))
+    no = ir_constant(np.False_, ShapedArray((), np.dtype(bool)))
+    total = _reduced(hlo.add, x, zero, params["axes"], out.type)
+    is_nan = any_nan = hlo.compare(total, total, different)
+    if aval.shape:
+        any_nan = _reduced(hlo.or_, is_nan, no, range(len(aval.shape)), no.type)
+    choice = hlo.IfOp([out.type], any_nan)
+    with ir.InsertionPoint(choice.true_branch.blocks.append()):
+        holds_nan = _reduced(hlo.or_, hlo.compare(x, x, different), no, params["axes"], is_nan.type)
+        hlo.return_([hlo.select(holds_nan, total, out)])
+    with ir.InsertionPoint(choice.false_branch.blocks.append()):
+        hlo.return_([out])
+    return list(choice.results)
+
+
+def _reduced(combine: Callable[..., Any], x: Any, start: Any, axes: Iterable[int], kind: Any) -> Any:
+    """A reduction of an IR value along axes."""
+    ir = _jaxlib.ir
+    dimensions = {"dimensions": ir.DenseI64ArrayAttr.get(list(axes))}
+    operation = ir.Operation.create("stablehlo.reduce", [kind], [x, start], dimensions, regions=1)
+    block = operation.regions[0].blocks.append(start.type, start.type)
+    with ir.InsertionPoint(block):
+        _jaxlib.hlo.return_([combine(*block.arguments)])
+    return operation.result
+
+
+_summing: weakref.WeakKeyDictionary[ModuleContext, bool] = weakref.WeakKeyDictionary()
+
+
+def _has_bounds_of_terms(module: ModuleContext, jaxpr: Jaxpr, types: Collection[Any]) -> bool:
+    if module.platform != "cpu" or module.dynamic or not any(map(_is_bound, jaxpr.eqns)):
+        return False
+    if module not in _summing:
+        _summing[module] = _reduces(module.root, set())
+    return _summing[module] or _reduces(jaxpr, set())
+
+
+def _is_bound(eqn: JaxprEqn) -> bool:
+    """Whether an equation computes the larger or smaller ones of many numbers and of a number that is not infinite."""
+    if eqn.primitive.name not in ("max", "min") or not _is_large(eqn.outvars[0].aval):
+        return False
+    return not any(type(v) is Literal and _state(v.val) == 2 for v in eqn.invars)
+
+
+def _reduces(jaxpr: Jaxpr, seen: set[Jaxpr]) -> bool:
+    """Whether a program, or a program in it, has reductions of large arrays."""
+    if any(eqn.primitive.name.startswith("reduce_") and _is_large(eqn.invars[0].aval) for eqn in jaxpr.eqns):
+        return True
+    inner = [held for held in subjaxprs(jaxpr) if held not in seen]
+    seen.update(inner)
+    return any(_reduces(held, seen) for held in inner)
+
+
+def _by_comparison(ctx: LoweringRuleContext, values: Sequence[Any], params: dict[str, Any], lower: Lower) -> list[Any]:
+    """Compute the maximum or minimum of two numbers by a comparison, which XLA's library does not fuse with a sum."""
+    outs = lower(ctx, values, params)
+    name = ctx.primitive.name
+    if name not in ("max", "min") or not _is_large(ctx.avals_out[0]):
+        return outs
+    if getattr(outs[0].owner, "name", None) not in ("stablehlo.maximum", "stablehlo.minimum"):  # a plugin's rule
+        return outs
+    hlo = _jaxlib.hlo
+    x, y = outs[0].owner.operands  # broadcast to one shape
+    order = hlo.ComparisonDirectionAttr.get("GT" if name == "max" else "LT")
+    different = hlo.ComparisonDirectionAttr.get("NE")
+    outs[0].owner.erase()
+    is_first = hlo.or_(hlo.compare(x, y, order), hlo.compare(x, x, different))
+    return [hlo.select(is_first, x, y)]
+
+
 if _jaxlib.has_fault("exp of NaN"):
     register_lowering_layer(_has_exponential_of_nan, _keep_nan, order=60)
 if _jaxlib.has_fault("sum of products"):
     register_lowering_layer(_has_narrow_product, _sum_apart, order=61)
+if _jaxlib.has_fault("extrema of NaN"):
+    register_lowering_layer(_has_extremum, _with_nan, order=62)
+if _jaxlib.has_fault("bounds of terms"):
+    register_lowering_layer(_has_bounds_of_terms, _by_comparison, order=63)

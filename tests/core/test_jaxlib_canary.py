@@ -154,6 +154,12 @@ _FAULTY = {
     "sum of products": """
 m, x = np.ones((3, 3), np.float32), np.arange(120_000, dtype=np.float32).reshape(40_000, 3)
 print(np.allclose(px.jit(lambda m, x: (m @ x.T).sum(0))(m, x), 3 * x.sum(1)))""",
+    "extrema of NaN": """
+x = np.full((64, 1000), np.nan, np.float32)
+print(bool(np.isnan(px.jit(lambda x: x.max(1))(x)).all()))""",
+    "bounds of terms": """
+x = np.full((64, 1000), np.nan, np.float32)
+print(bool(np.isnan(px.jit(lambda x: px.numpy.maximum(x, 0).sum(1))(x)).all()))""",
     "exp of NaN": """
 f = px.jit(lambda x: px.lax.exp(px.numpy.where(x == 1, np.nan, 1.0)))
 print(all(bool(px.numpy.isnan(f(np.ones(n, np.float32))).all()) for n in (5, 64)))""",

@@ -46,6 +46,46 @@ def test_exponentials_of_a_known_nan_are_nan(dtype):
     assert all(np.isnan(np.asarray(out).astype(np.complex64)).all() for out in compiled(f, x)(x))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_extrema_keep_nan(dtype):
+    x = np.zeros((5, 2000), np.float32)
+    x[1, 7] = x[2, -1] = np.nan
+    x[3, :2] = np.inf, -np.inf
+    x[4] = -np.inf
+    x = x.astype(dtype)
+
+    def f(x):
+        return pnp.max(x, 1), pnp.min(x, 1), pnp.max(x), pnp.min(x[3:]), pnp.max(x.T * 2, 0)
+
+    for out, right in zip(compiled(f, x)(x), [np.asarray(y) for y in f_of_numpy(x.astype(np.float32))], strict=True):
+        np.testing.assert_array_equal(np.asarray(out).astype(np.float32), right)
+
+
+def f_of_numpy(x):
+    return np.max(x, 1), np.min(x, 1), np.max(x), np.min(x[3:]), np.max(x.T * 2, 0)
+
+
+def test_sums_of_maxima_keep_nan():
+    x = np.ones((8, 1024), np.float32)
+    x[1] = np.nan
+
+    def f(x):
+        sums = pnp.maximum(x, 0).sum(1), pnp.minimum(0, x).sum(1), px.nn.relu(x).mean(1), (pnp.clip(x, 0, 3) * 2).sum(1)
+        return *sums, pnp.maximum(x, x[::-1]).sum(1)
+
+    *outs, both = compiled(f, x)(x)
+    assert all((np.isnan(out) == np.isnan(x[:, 0])).all() for out in outs)
+    assert np.isnan(both).tolist() == [False, True, False, False, False, False, True, False]
+
+
+def test_softmax_needs_no_guard_for_its_maximum():
+    x = np.ones((8, 1024), np.float32)
+    for f in (px.nn.softmax, px.nn.log_softmax, px.nn.logsumexp):
+        assert "stablehlo.if" not in px.jit(f).lower(x).as_text()
+        assert np.isnan(compiled(f, x)(x * np.nan)).all()
+    assert "stablehlo.if" in px.jit(pnp.max).lower(x).as_text()
+
+
 def has_guard(f, *args):
     return "select" in px.jit(f).lower(*args).as_text()
 
