@@ -76,7 +76,7 @@ def test_a_run_of_some_packages_keeps_the_rows_of_the_others(runner: Any) -> Non
         "tests": tests,
     }
     row = runner.row_of("lineax", {**entry, "tests": {}, "checkout": entry})
-    assert row.startswith("| lineax 1.0 | equal | 7 of 8 (87.5 %) of the repository's 20 |")
+    assert row.startswith("| lineax 1.0 | equal | 7 of 8 (87.5 %) of the repository's 20, in 5 s |")
     page = runner.page({"lineax": {**entry, "tests": {}, "checkout": entry}}, PAGE)
     assert row in page
     assert next(line for line in page.splitlines() if "| optax" in line) in PAGE

@@ -395,7 +395,9 @@ def fingerprint(at: Environments) -> str:
     return digest.hexdigest()[:16]
 
 
-ROW = re.compile(r"^\| (?P<name>[\w-]+)(?: \S+)? \| (?P<program>[^|]*) \| (?P<share>[^|]*) \| [^|]* \|$", re.MULTILINE)
+ROW = re.compile(
+    r"^\| (?P<name>[\w-]+)(?: \S+)? \| (?P<program>[^|]*) \| (?P<share>[^|]*) \| (?P<reason>[^|]*) \|$", re.MULTILINE
+)
 SHARE = re.compile(r"(\d+) of (\d+) \(")
 
 
@@ -406,7 +408,7 @@ def page(found: dict[str, dict[str, Any]], before: str) -> str:
         found: the results of packages by name, with those of a checkout as `checkout`.
         before: the page as it is; the rows of packages without results are kept.
     """
-    kept = {row["name"]: row[0] for row in ROW.finditer(before)}
+    kept = {row["name"]: _with_reason(row) for row in ROW.finditer(before) if row["name"] in PACKAGES}
     rows = [
         row_of(name, found[name])
         if name in found
@@ -415,6 +417,14 @@ def page(found: dict[str, dict[str, Any]], before: str) -> str:
         for name in PACKAGES
     ]
     return DATA["text"].format(rows="\n".join(rows), **numbers(rows, found, before))
+
+
+def _with_reason(row: re.Match[str]) -> str:
+    """A row of the page with the reason that the table of packages has now."""
+    package = PACKAGES[row["name"]]
+    complete = "(100.0 %)" in row["share"] and row["program"] == "equal"
+    reason = package.get("note", "") if complete or "why" not in package else package["why"]
+    return f"{row[0][: row.start('reason') - row.start()]}{reason} |"
 
 
 def row_of(name: str, entry: dict[str, Any]) -> str:
@@ -433,7 +443,7 @@ def row_of(name: str, entry: dict[str, Any]) -> str:
         good = tests["reached"] - len(tests["failed"])
         share = f"{good} of {tests['reached']} ({100 * good / tests['reached']:.1f} %)"
         if checkout:
-            share += f" of the repository's {tests['collected']}"
+            share += f" of the repository's {tests['collected']}, in {checkout['seconds']} s"
         if good == tests["reached"] and entry["program"] == "equal":
             why = package.get("note", "")
     return f"| {name} {(checkout or entry)['version']} | {entry['program']} | {share} | {why} |"
