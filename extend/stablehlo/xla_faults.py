@@ -16,7 +16,7 @@ from primax.interpreters.runtime.ir_types import ir_constant
 from primax.interpreters.runtime.lowering import Lower, LoweringRuleContext, ModuleContext, register_lowering_layer
 
 # In these, XLA converts x / log(2) to an integer, which LLVM leaves undefined for a NaN that it knows while compiling.
-_EXPONENTIALS = {"cosh", "exp", "exp2", "expm1", "logistic", "sinh"}
+_EXPONENTIALS = {"cosh", "exp", "exp2", "expm1", "logistic", "logistic_slope", "sech_squared", "sinh"}
 _WIDE = ("float64", "complex128")  # they are computed otherwise
 # Operations that give NaN for infinities only if another operand is NaN, or that hold programs.
 _SELECTING = {"clamp", "concatenate", "eq", "ge", "gt", "le", "lt", "max", "min", "ne", "pad", "select_n", "sort"}
