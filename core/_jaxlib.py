@@ -92,25 +92,11 @@ class Fault(NamedTuple):
 # those that the installed release does not need.
 FAULTS = (
     Fault(
-        "sum of products",
-        (0, 11),
-        "(m @ x.T).sum(0) is wrong after 32,768 elements if m is 2 x 3 or 3 x 3 and x has at most 43,690 rows",
+        "sum of products", (0, 11), "(m @ x.T).sum(0) is wrong for m of 2 x 3 or 3 x 3 and x of 32,769 to 43,690 rows"
     ),
-    Fault(
-        "extrema of NaN",
-        None,
-        "min and max of 4,096 or more numbers of float32, and min of float16 and bfloat16, ignore NaN",
-    ),
-    Fault(
-        "bounds of terms",
-        None,
-        "maximum(x, y).sum() and minimum(x, y).sum() of 4,096 or more numbers ignore NaN, for float32 and bfloat16",
-    ),
-    Fault(
-        "exp of NaN",
-        None,
-        "exp of a NaN that the compiler knows, such as exp(x * nan), is any number",
-    ),
+    Fault("extrema of NaN", None, "min and max of 4,096 or more numbers ignore NaN (of float16 and bfloat16 only min)"),
+    Fault("bounds of terms", None, "sums of 4,096 or more numbers maximum(x, y) or minimum(x, y) ignore NaN"),
+    Fault("exp of NaN", None, "exp of a NaN that the compiler knows, such as exp(x * nan), is any number"),
 )
 # Earlier releases print lines about the processor to standard error for each compiled program that they load.
 QUIET_LOADING = (0, 10, 2)
