@@ -91,9 +91,7 @@ class Fault(NamedTuple):
 # extend/stablehlo/xla_faults.py has the guards. tests/core/test_jaxlib_canary.py has a program for each, and reports
 # those that the installed release does not need.
 FAULTS = (
-    Fault(
-        "sum of products", (0, 11), "(m @ x.T).sum(0) is wrong for m of 2 x 3 or 3 x 3 and x of 32,769 to 43,690 rows"
-    ),
+    Fault("sum of products", (0, 11), "(m @ x.T).sum(0) is wrong for m of 2 or 3 x 3, x of 32,769 to 43,690 rows"),
     Fault("extrema of NaN", None, "min and max of 4,096 or more numbers ignore NaN (of float16 and bfloat16 only min)"),
     Fault("bounds of terms", None, "sums of 4,096 or more numbers maximum(x, y) or minimum(x, y) ignore NaN"),
     Fault("exp of NaN", None, "exp of a NaN that the compiler knows, such as exp(x * nan), is any number"),
