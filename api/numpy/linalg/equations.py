@@ -20,7 +20,7 @@ from primax.numpy.selection import where
 from primax.numpy.shaping import broadcast_to, permuted, reshaped
 from primax.numpy.triangles import eye
 from primax.numpy.ufuncs import conjugate, multiply, real
-from primax.plugins.custom_derivatives.custom_jvp import custom_jvp
+from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.linalg.matrices import adjoint, real_dtype
 from primax.plugins.linalg.positive import symmetrize
 from primax.plugins.linalg.pseudoinverse import pinv_p
