@@ -10,7 +10,7 @@ from primax.extend.provisional.elementwise import FLOATING, like, row
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import abs_p, add, div, mul, neg, sign, sub
 from primax.plugins.comparison import gt, lt
-from primax.plugins.exponential import sqrt
+from primax.plugins.exponential import exp, sqrt
 from primax.plugins.special.formula import Num, chebyshev, formula, select
 from primax.plugins.structural import broadcast_in_dim, select_n_p
 
@@ -160,13 +160,18 @@ def _bessel_i0e_jvp(t: Any, out: Any, x: Any) -> Array:
 
 
 def _bessel_i1e_jvp(t: Any, out: Any, x: Any) -> Array:
-    # i0e(x) - i1e(x) (sign(x) + 1 / x); at x = 0 the quotient i1e(x) / x is 1/2, and near 0 i1e(x) underflows.
-    shape, dtype = core.get_aval(x).shape, core.get_aval(x).dtype
+    # i0e(x) - i1e(x) (sign(x) + 1 / x); near 0 the quotient i1e(x) / x is a series, whose derivatives are right too.
+    shape = core.get_aval(x).shape
     size = abs_p.bind(x)
-    near_zero = lt(size, like(x, float(dtypes.finfo(dtype).eps)))
-    one, half = (broadcast_in_dim(like(x, number), shape, ()) for number in (1.0, 0.5))
-    divisor = select_n_p.bind(near_zero, x, one)
-    quotient = select_n_p.bind(near_zero, div(out, divisor), half)
+    one = broadcast_in_dim(like(x, 1.0), shape, ())
+    near_zero = lt(size, one)
+    u = select_n_p.bind(near_zero, one, size)
+    square, series = mul(u, u), one
+    for n in range(9, 0, -1):
+        series = add(one, mul(mul(square, like(x, 1 / (4 * n * (n + 1)))), series))
+    quotient = select_n_p.bind(
+        near_zero, div(out, select_n_p.bind(near_zero, x, one)), mul(mul(exp(neg(u)), like(x, 0.5)), series)
+    )
     return mul(t, sub(_difference(size, bessel_i0e(size), mul(sign(x), out)), quotient))
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 from mpmath import mp, mpf
 
-from accuracy.functions import Function
+from accuracy.functions import Function, Limit
+
+_ZERO = "a zero, beside which terms cancel out"
 
 
 def _of(name: str, exact, *landmarks: float, **options) -> Function:
@@ -15,6 +18,25 @@ def _of(name: str, exact, *landmarks: float, **options) -> Function:
 def _several(name: str, exact, *landmarks: tuple[float, ...], **options) -> Function:
     options.setdefault("reference", "scipy.special." + name)
     return Function("scipy.special." + name, exact, landmarks, special=True, **options)
+
+
+def _beside(interval, centers, order=(0, 1, 2), width=0.05, reason=_ZERO):
+    """A limit beside zeros of the function, or of its derivative of that order."""
+    return Limit(
+        interval, reason, lambda x: np.min(np.abs(np.subtract.outer(x, centers)), axis=-1) < width, orders=order
+    )
+
+
+_BELOW_ZERO = Limit("x < -0.4", "between poles there are zeros, which only higher precision finds", lambda x: x < -0.4)
+
+
+_AGREE = Limit(
+    "abs(x) <= 8, derivatives",
+    "i0e and i1e agree in the first digits, and their difference has a series above 8 only",
+    lambda x: np.abs(x) <= 8,
+    orders=(1, 2),
+    at_most=5000,
+)
 
 
 def _gammaln(x):
@@ -113,23 +135,65 @@ def _moderate(*values: float) -> bool:
 
 
 FUNCTIONS = (
-    _of("gammaln", _gammaln, 0.0, 1.0, 2.0, -1.0, -2.0, -2.457024738220800, -2.747682646727412, -3.0, 8.0, 12.0),
+    _of(
+        "gammaln",
+        _gammaln,
+        0.0,
+        1.0,
+        2.0,
+        -1.0,
+        -2.0,
+        -2.457024738220800,
+        -2.747682646727412,
+        -3.0,
+        8.0,
+        12.0,
+        limits=(_BELOW_ZERO,),
+    ),
     _of("gamma", mp.gamma, 0.0, 1.0, -1.0, -2.0, 9.2, 35.04, 171.62, -0.5, 1.4616321449683622),
-    _of("digamma", mp.digamma, 0.0, 1.4616321449683622, -1.0, -2.0, -0.504083008264455, 8.0, 10.0),
+    _of(
+        "digamma", mp.digamma, 0.0, 1.4616321449683622, -1.0, -2.0, -0.504083008264455, 8.0, 10.0, limits=(_BELOW_ZERO,)
+    ),
     _of("factorial", _factorial, 0.0, 1.0, 8.3, 34.0, 170.62, domain=lambda x: x >= 0),
     _of("erf", mp.erf, 0.0, 1.0, 4.0, 5.9, -1.0, singular=((),)),
     _of("erfc", mp.erfc, 0.0, 1.0, 2.0, 9.3, 10.0, 26.5, -4.0, singular=((),)),
     _of("erfcx", _erfcx, 0.0, 1.0, 10.0, 25.0, -3.3, -9.3, -26.6, singular=((),)),
     _of("erfinv", _erfinv, 0.0, 1.0, -1.0),
     _of("erfcinv", lambda p: -_ndtri(p / 2) / mp.sqrt(2), 0.0, 1.0, 2.0),
-    _of("dawsn", _dawsn, 0.0, 0.9241388730045918, singular=((),)),
+    _of(
+        "dawsn",
+        _dawsn,
+        0.0,
+        0.9241388730045918,
+        singular=((),),
+        limits=(
+            _beside(
+                "abs(x) near 0.924 and 1.502, for derivatives",
+                (0.9241388730045918, -0.9241388730045918, 1.5019752682677, -1.5019752682677),
+                (1, 2),
+                0.06,
+            ),
+        ),
+    ),
     _of("ndtr", _ndtr, 0.0, -1.0, -5.4, -13.0, -14.2, -37.5, -38.5, 5.9, singular=((),)),
     _of("ndtri", _ndtri, 0.0, 0.5, 1.0, 0.1353352832366127, 0.8646647167633873),
     _of("log_ndtr", _log_ndtr, 0.0, 5.0, 8.0, -5.0, -10.0, -20.0, -38.0, singular=((),)),
     _of("i0", _bessel(0, False), 0.0, 8.0, 90.0, 92.0, 713.0, singular=((),)),
-    _of("i0e", _bessel(0, True), 0.0, 8.0),
+    _of(
+        "i0e",
+        _bessel(0, True),
+        0.0,
+        8.0,
+        limits=(_AGREE,),
+    ),
     _of("i1", _bessel(1, False), 0.0, 8.0, 90.0, 92.0, 713.0, singular=((),)),
-    _of("i1e", _bessel(1, True), 0.0, 8.0),
+    _of(
+        "i1e",
+        _bessel(1, True),
+        0.0,
+        8.0,
+        limits=(_AGREE,),
+    ),
     _of("expi", mp.ei, 0.0, 0.37250741078136663, 1.0, 6.0, 50.0, 88.0, 709.0, -1.0),
     _of("exp1", mp.e1, 0.0, 1.0, 4.0, 83.0, 700.0, domain=lambda x: x > 0),
     _of("spence", _spence, 0.0, 0.5, 1.0, 1.5, 2.0),
