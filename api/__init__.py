@@ -75,21 +75,23 @@ if TYPE_CHECKING:
     from primax.interpreters.vmap import vmap
     from primax.numpy.dslice import ds, dslice
     from primax.plugins.callbacks import io_callback, pure_callback
-    from primax.plugins.calls import clear_caches, eval_shape, jit
-    from primax.plugins.calls.jit import Inline
+    from primax.plugins.calls.jit import Inline, clear_caches, eval_shape, jit
     from primax.plugins.calls.passes import fwd_and_bwd
-    from primax.plugins.custom_derivatives import closure_convert, custom_gradient, custom_jvp, custom_vjp
+    from primax.plugins.custom_derivatives import closure_convert, custom_gradient
+    from primax.plugins.custom_derivatives.custom_jvp import custom_jvp
+    from primax.plugins.custom_derivatives.custom_vjp import custom_vjp
     from primax.plugins.devices import block_until_ready, copy_to_host_async, device_get, device_put
-    from primax.plugins.remat import checkpoint, remat
+    from primax.plugins.remat import remat
+    from primax.plugins.remat.checkpoint import checkpoint
     from primax.plugins.resharding import reshard
     from primax.plugins.sharding import (
         make_array_from_callback,
         make_array_from_process_local_data,
         make_array_from_single_device_arrays,
-        pmap,
-        shard_map,
         smap,
     )
+    from primax.plugins.sharding.pmap import pmap
+    from primax.plugins.sharding.shard_map import shard_map
 
 __version__ = "0.1.0"
 

@@ -17,7 +17,7 @@ from primax.numpy.promotion import aval_of, broadcast, broadcast_to_shape, cast,
 from primax.numpy.reductions import read_axes
 from primax.numpy.selection import choose, where
 from primax.numpy.ufuncs import real, to_inexact
-from primax.plugins.arithmetic import abs_p, max_p, sign_p
+from primax.plugins.arithmetic import abs_p, sign_p
 from primax.plugins.calls import jit
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.exponential import exp_p, log_p
@@ -177,10 +177,7 @@ def _logmeanexp(x: Any, axes: tuple[int, ...], where: Any, keepdims: bool) -> Ar
 @custom_jvp
 def _minus(a: Any, greatest: Any) -> Array:
     """The difference from the largest number, 0 where that is -inf: then all numbers go there together."""
-    if dtypes.is_complex(a.dtype):
-        return _where(real(greatest) == -np.inf, 0, a - greatest)
-    least = like(a, dtypes.finfo(a.dtype).min)
-    return max_p.bind(a, least) - max_p.bind(greatest, least)
+    return _where(real(greatest) == -np.inf, 0, a - greatest)
 
 
 _minus.defjvps(lambda t, out, a, greatest: t, None)

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from primax import custom_vjp, lax
+from primax import lax
 from primax import numpy as pnp
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, sequence
 from primax.numpy.promotion import promote
+from primax.plugins.custom_derivatives import custom_vjp
 
 __all__ = ["BlockScaleConfig", "get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
 
@@ -228,5 +229,5 @@ def scaled_dot_general(
                 f"{function}: the contracted axes must have a multiple of {config.block_size} elements for "
                 f"{config.mode}, got {a.shape[-1]} and {b.shape[-1]}"
             )
-    out = _scaled(a, b, configs, np.dtype(preferred_element_type))
+    out: Array = _scaled(a, b, configs, np.dtype(preferred_element_type))
     return out.reshape(*batch_shape, *a_shape, *b_shape)

@@ -105,7 +105,8 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> A
     parts = promote("corrcoef", *([x] if y is None else [x, y]), to=to_inexact)
     out_dtype = get_aval(parts[0]).dtype if dtype is None else read_dtype(dtype, "corrcoef")
     if is_half(out_dtype):
-        wide = corrcoef(*(cast(part, FLOAT32) for part in parts), rowvar=rowvar)
+        first, *second = [cast(part, FLOAT32) for part in parts]
+        wide = corrcoef(first, second[0] if second else None, rowvar)
         return cast(wide, out_dtype) if wide.size else wide
     covariances = cov(x, y, rowvar, dtype=dtype)
     if not covariances.ndim:

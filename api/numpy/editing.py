@@ -85,7 +85,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
         obj = np.array(obj)
     if isinstance(obj, Array | np.ndarray) and obj.dtype == bool and obj.shape != (size,):
         raise ValueError(f"delete: obj must be of shape ({size},) if it is boolean, got shape {obj.shape}")
-    if isinstance(obj, Array | np.ndarray) and not isinstance(obj, Tracer) and obj.ndim > 1:
+    if not isinstance(obj, Tracer) and getattr(obj, "ndim", 0) > 1:
         obj = np.ravel(obj)
     gone = set(_positions("delete", obj, size))
     if size in gone:

@@ -96,10 +96,11 @@ def arange(
     if dtype is not None:
         dtype = read_dtype(dtype, "arange")
     as_floats = dtype is not None and not dtypes.is_integer(dtype)
-    low, high, gap = (
+    numbers: list[Any] = [
         x if x is None or (as_floats and type(x) is int) else _known("arange", name, with_large_integer(x, dtype))
         for name, x in (("start", start), ("stop", stop), ("step", 1 if step is None else step))
-    )
+    ]
+    low, high, gap = numbers
     if high is None:
         low, high = 0, low
     if gap == 0:

@@ -314,11 +314,10 @@ class ufunc(partial):  # type: ignore[type-arg]
                     f"{self.__name__}.reduceat: indices must be in [0, {shape[axis]}), got {start} for shape {shape}"
                 )
         if len(starts) > _MOST_SLICES:
-            return ufunc._reduced_slices.__wrapped__(self, a, tuple(starts), axis, dtype)
-        return self._reduced_slices(a, tuple(starts), axis, dtype)
+            return self._slices_reduced(a, tuple(starts), axis, dtype)
+        return self._slices_in_one_program(a, tuple(starts), axis, dtype)
 
-    @one_program("self starts axis dtype")
-    def _reduced_slices(self, a: Any, starts: tuple[int, ...], axis: int, dtype: Any) -> Array:
+    def _slices_reduced(self, a: Any, starts: tuple[int, ...], axis: int, dtype: Any) -> Array:
         parts = []
         for start, stop in zip(starts, (*starts[1:], get_aval(a).shape[axis]), strict=True):
             part = take_slice(asarray(a), start, max(stop, start + 1), axis)
@@ -326,6 +325,8 @@ class ufunc(partial):  # type: ignore[type-arg]
             # One element stays as it is, even where a step from the identity would change it.
             parts.append(reduced if stop > start + 1 else cast(part, get_aval(reduced).dtype))
         return concatenate(parts, axis)
+
+    _slices_in_one_program = one_program("self starts axis dtype")(_slices_reduced)
 
     def outer(self, A: Any, B: Any, /) -> Array:
         """Apply the function to all pairs of elements.

@@ -55,7 +55,7 @@ def read_operands(
 def _promotes(own: ShapedArray, aval: ShapedArray) -> bool:
     """Whether promotion of the two types gives that of the array."""
     try:
-        return dtypes.result_type(aval, own) == aval.dtype
+        return bool(dtypes.result_type(aval, own) == aval.dtype)
     except TypePromotionError:  # if the option numpy_dtype_promotion is strict
         return False
 

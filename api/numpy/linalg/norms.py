@@ -103,7 +103,7 @@ def _of_vectors(x: Any, ord: Any, axes: tuple[int, ...]) -> Array:
 
 def _above_one(ord: Any) -> bool:
     """Whether the norm of this order has the subgradient zero at zero."""
-    return isinstance(ord, int | float | np.number) and ord > 1
+    return isinstance(ord, int | float | np.number) and bool(ord > 1)
 
 
 def _equal(ord: Any, value: float) -> bool:

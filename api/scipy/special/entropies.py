@@ -182,7 +182,8 @@ def deviance(x: Any, y: Any) -> Array:
     near = (absolute(x - y) < 0.125 * (x + y)) & (x + y < np.inf)
     u, v = where(near, x, 1.0), where(near, y, 1.0)
     r = (u - v) / (u + v)
-    square, total = r * r, 0.0
+    square = r * r
+    total: Any = 0.0
     for k in range(10, 0, -1):
         total = (total + 1 / (2 * k + 1)) * square
     # x log(x / y) = 2 x artanh(r), and 2 x r - x + y = r (x - y).

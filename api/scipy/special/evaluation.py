@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from primax import jit
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval, tree
 from primax.numpy.promotion import broadcast, cast, strong
+from primax.plugins.calls import jit
 from primax.scipy.special.operands import real
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -83,9 +83,6 @@ def _erfcinv_slope(y: Any) -> Array:
     return pnp.where(smaller == 0, -np.inf, -0.5 * sqrt(pi) * erfcx_of_positive(pnp.abs(x)) / smaller)
 
 
-_erfcinv_slope.defjvps(lambda t, out, y: t * 2 * _erfcinv(y) * out * out)
-
-
 @custom_jvp
 def _erfcinv(y: Any) -> Array:
     smaller = pnp.minimum(y, 2 - y)
@@ -96,6 +93,7 @@ def _erfcinv(y: Any) -> Array:
     )
 
 
+_erfcinv_slope.defjvps(lambda t, out, y: t * 2 * _erfcinv(y) * out * out)
 _erfcinv.defjvps(lambda t, out, y: t * _erfcinv_slope(y))
 _erfcinv_program = compiled(_erfcinv)
 

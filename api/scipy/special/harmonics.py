@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from primax import jit, lax
+from primax import lax
 from primax import numpy as pnp
 from primax.extend import dtypes
 from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.provisional.arguments import integer
 from primax.numpy.promotion import broadcast, host_values, strong
+from primax.plugins.calls import jit
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.scipy.special.operands import real
 

@@ -58,9 +58,6 @@ def _erfcx_curve(x: Any) -> Array:
     return pnp.where(far, tail, 2 * erfcx_of_positive(u) + 2 * u * _erfcx_slope(u))
 
 
-_erfcx_curve.defjvps(lambda t, out, x: t * (4 * _erfcx_slope(x) + 2 * x * out))
-
-
 @custom_jvp
 def _erfcx_slope(x: Any) -> Array:
     far = x > 1
@@ -70,6 +67,7 @@ def _erfcx_slope(x: Any) -> Array:
     return pnp.where(far, tail, 2 * u * erfcx_of_positive(u) - TWO_OVER_ROOT_PI)
 
 
+_erfcx_curve.defjvps(lambda t, out, x: t * (4 * _erfcx_slope(x) + 2 * x * out))
 _erfcx_slope.defjvps(lambda t, out, x: t * _erfcx_curve(x))
 
 
@@ -101,9 +99,6 @@ def _dawsn_curve(x: Any) -> Array:
     return pnp.where(far, tail, -2 * dawsn_of(u) - 2 * u * _dawsn_slope(u))
 
 
-_dawsn_curve.defjvps(lambda t, out, x: t * (-4 * _dawsn_slope(x) - 2 * x * out))
-
-
 @custom_jvp
 def _dawsn_slope(x: Any) -> Array:
     far, _, r, series = _dawsn_parts(x)
@@ -111,6 +106,7 @@ def _dawsn_slope(x: Any) -> Array:
     return pnp.where(far, -r * (1 + 3 * r * series), 1 - 2 * u * dawsn_of(u))
 
 
+_dawsn_curve.defjvps(lambda t, out, x: t * (-4 * _dawsn_slope(x) - 2 * x * out))
 _dawsn_slope.defjvps(lambda t, out, x: t * _dawsn_curve(x))
 
 
