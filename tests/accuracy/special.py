@@ -218,8 +218,8 @@ FUNCTIONS = (
     ),
     _several("betaln", _betaln, (0.0, 1.0), (0.0, 1.0), domain=_positive),
     _several("beta", lambda a, b: mp.exp(_betaln(a, b)), (0.0,), (0.0,), domain=_positive),
-    _several("gammainc", _lower, (0.0, 1.0), (0.0, 1.0), domain=_moderate),
-    _several("gammaincc", _upper, (0.0, 1.0), (0.0, 1.0), domain=_moderate),
+    _several("gammainc", _lower, (0.0, 1.0), (0.0, 1.0), domain=_moderate, orders=1),
+    _several("gammaincc", _upper, (0.0, 1.0), (0.0, 1.0), domain=_moderate, orders=1),
     _several("zeta", lambda x, q: mp.zeta(x, q), (1.0,), (0.0, 1.0), domain=lambda x, q: 1 < x < 1e4 and q > 0),
     _several("poch", lambda z, m: mp.gamma(z + m) / mp.gamma(z), (0.0,), (0.0,), domain=_positive),
     _several(
