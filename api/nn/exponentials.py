@@ -176,8 +176,11 @@ def _logmeanexp(x: Any, axes: tuple[int, ...], where: Any, keepdims: bool) -> Ar
 
 @custom_jvp
 def _minus(a: Any, greatest: Any) -> Array:
-    """The difference from the largest number, 0 where that is -inf: then all numbers go there together."""
-    return _where(real(greatest) == -np.inf, 0, a - greatest)
+    """The difference from the largest number, 0 where that is -inf: then all numbers go there together; NaN of NaN.
+
+    XLA for CPUs may give -inf as the largest number where all are NaN.
+    """
+    return _where((real(greatest) == -np.inf) & (a == a), 0, a - greatest)
 
 
 _minus.defjvps(lambda t, out, a, greatest: t, None)

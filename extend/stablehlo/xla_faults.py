@@ -49,6 +49,12 @@ def may_know_nan(jaxpr: Jaxpr, seen: set[Jaxpr] | None = None) -> bool:
     seen = set() if seen is None else seen
     known: dict[Var, int] = {}
     for eqn in jaxpr.eqns:
+        for v in eqn.invars:
+            if type(v) is Literal or v in known:
+                break
+        else:
+            if eqn.invars and "fill_value" not in eqn.params:  # nothing is known: most equations, at little cost
+                continue
         states = [_state(v.val) if type(v) is Literal else known.get(v) for v in eqn.invars]
         if 3 in states or _state(eqn.params.get("fill_value")) == 3 or _makes_nan(eqn, states):
             return True
@@ -76,15 +82,32 @@ def _makes_nan(eqn: JaxprEqn, states: Sequence[int | None]) -> bool:
     return not (name in _FINITE_OF_POSITIVE and type(last) is Literal and last.aval.dtype.kind != "c" and last.val > 0)
 
 
-_knowing: weakref.WeakKeyDictionary[ModuleContext, bool] = weakref.WeakKeyDictionary()
+_Answers = weakref.WeakKeyDictionary[ModuleContext, dict[Jaxpr, bool]]
+_knowing: _Answers = weakref.WeakKeyDictionary()
+_summing: _Answers = weakref.WeakKeyDictionary()
+
+
+def _holds(
+    question: Callable[[Jaxpr, set[Jaxpr]], bool], answers: _Answers, module: ModuleContext, jaxpr: Jaxpr
+) -> bool:
+    """Whether something holds for the whole program of a module or, if not, for one that a rule has made.
+
+    Each program of a module, and each program in one, is walked once.
+    """
+    known = answers.setdefault(module, {})
+    for program in (module.root, jaxpr):
+        if program not in known:
+            seen = {held for held, answer in known.items() if not answer}
+            known[program] = question(program, seen)
+            if not known[program]:
+                known.update(dict.fromkeys(seen, False))
+        if known[program]:
+            return True
+    return False
 
 
 def _has_exponential_of_nan(module: ModuleContext, jaxpr: Jaxpr, types: Collection[Any]) -> bool:
-    if module.platform != "cpu" or _EXPONENTIALS.isdisjoint([eqn.primitive.name for eqn in jaxpr.eqns]):
-        return False
-    if module not in _knowing:
-        _knowing[module] = may_know_nan(module.root)
-    return _knowing[module] or (jaxpr is not module.root and may_know_nan(jaxpr))
+    return module.platform == "cpu" and _holds(may_know_nan, _knowing, module, jaxpr)
 
 
 def _keep_nan(ctx: LoweringRuleContext, values: Sequence[Any], params: dict[str, Any], lower: Lower) -> list[Any]:
@@ -104,13 +127,15 @@ def _keep_nan(ctx: LoweringRuleContext, values: Sequence[Any], params: dict[str,
 
 
 def _has_narrow_product(module: ModuleContext, jaxpr: Jaxpr, types: Collection[Any]) -> bool:
-    return module.platform == "cpu" and any(map(_is_narrow_product, jaxpr.eqns))
+    return module.platform == "cpu" and any(map(_is_narrow_product, _named(jaxpr, ("dot_general",))))
+
+
+def _named(jaxpr: Jaxpr, names: Collection[str]) -> list[JaxprEqn]:
+    return [eqn for eqn in jaxpr.eqns if eqn.primitive.name in names]
 
 
 def _is_narrow_product(eqn: JaxprEqn) -> bool:
-    """Whether an equation multiplies float32 matrices of which one has 32,769 to 65,536 rows of at most 4 numbers."""
-    if eqn.primitive.name != "dot_general":
-        return False
+    """Whether a product of float32 matrices has one with 32,769 to 65,536 rows of at most 4 numbers."""
     (contracting, _), (batch, _) = eqn.params["dimension_numbers"]
     left, right = (v.aval for v in eqn.invars)
     depth = [left.shape[i] for i in contracting]
@@ -138,7 +163,7 @@ _SHIFTING = {"broadcast_in_dim", "eq", "expand_dims", "max", "reshape", "select_
 def _has_extremum(module: ModuleContext, jaxpr: Jaxpr, types: Collection[Any]) -> bool:
     if module.platform != "cpu" or module.spmd is not None or module.dynamic:
         return False
-    extrema = [eqn for eqn in jaxpr.eqns if eqn.primitive.name in _EXTREMA and _is_large(eqn.invars[0].aval)]
+    extrema = [eqn for eqn in _named(jaxpr, _EXTREMA) if _is_large(eqn.invars[0].aval)]
     return any(not _only_shifts(jaxpr, eqn) for eqn in extrema)
 
 
@@ -201,20 +226,18 @@ def _reduced(combine: Callable[..., Any], x: Any, start: Any, axes: Iterable[int
     return operation.result
 
 
-_summing: weakref.WeakKeyDictionary[ModuleContext, bool] = weakref.WeakKeyDictionary()
+_BOUNDS = {"max", "min"}
 
 
 def _has_bounds_of_terms(module: ModuleContext, jaxpr: Jaxpr, types: Collection[Any]) -> bool:
-    if module.platform != "cpu" or module.dynamic or not any(map(_is_bound, jaxpr.eqns)):
+    if module.platform != "cpu" or module.dynamic or not any(map(_is_bound, _named(jaxpr, _BOUNDS))):
         return False
-    if module not in _summing:
-        _summing[module] = _reduces(module.root, set())
-    return _summing[module] or _reduces(jaxpr, set())
+    return _holds(_reduces, _summing, module, jaxpr)
 
 
 def _is_bound(eqn: JaxprEqn) -> bool:
-    """Whether an equation computes the larger or smaller ones of many numbers and of a number that is not infinite."""
-    if eqn.primitive.name not in ("max", "min") or not _is_large(eqn.outvars[0].aval):
+    """Whether a maximum or minimum of two has many numbers, and no operand that is infinite."""
+    if not _is_large(eqn.outvars[0].aval):
         return False
     return not any(type(v) is Literal and _state(v.val) == 2 for v in eqn.invars)
 
@@ -232,7 +255,7 @@ def _by_comparison(ctx: LoweringRuleContext, values: Sequence[Any], params: dict
     """Compute the maximum or minimum of two numbers by a comparison, which XLA's library does not fuse with a sum."""
     outs = lower(ctx, values, params)
     name = ctx.primitive.name
-    if name not in ("max", "min") or not _is_large(ctx.avals_out[0]):
+    if name not in _BOUNDS or not _is_large(ctx.avals_out[0]):
         return outs
     if getattr(outs[0].owner, "name", None) not in ("stablehlo.maximum", "stablehlo.minimum"):  # a plugin's rule
         return outs
@@ -246,10 +269,10 @@ def _by_comparison(ctx: LoweringRuleContext, values: Sequence[Any], params: dict
 
 
 if _jaxlib.has_fault("exp of NaN"):
-    register_lowering_layer(_has_exponential_of_nan, _keep_nan, order=60)
+    register_lowering_layer(_has_exponential_of_nan, _keep_nan, order=60, primitives=_EXPONENTIALS)
 if _jaxlib.has_fault("sum of products"):
-    register_lowering_layer(_has_narrow_product, _sum_apart, order=61)
+    register_lowering_layer(_has_narrow_product, _sum_apart, order=61, primitives=("dot_general",))
 if _jaxlib.has_fault("extrema of NaN"):
-    register_lowering_layer(_has_extremum, _with_nan, order=62)
+    register_lowering_layer(_has_extremum, _with_nan, order=62, primitives=_EXTREMA)
 if _jaxlib.has_fault("bounds of terms"):
-    register_lowering_layer(_has_bounds_of_terms, _by_comparison, order=63)
+    register_lowering_layer(_has_bounds_of_terms, _by_comparison, order=63, primitives=_BOUNDS)

@@ -375,6 +375,7 @@ class _Layer(NamedTuple):
     order: int
     applies: Callable[[ModuleContext, Jaxpr, Collection[Any]], bool]
     lower: Callable[[LoweringRuleContext, Sequence[Any], dict[str, Any], Lower], list[Any]]
+    primitives: frozenset[str]
 
 
 _layers: list[_Layer] = []
@@ -384,6 +385,7 @@ def register_lowering_layer(
     applies: Callable[[ModuleContext, Jaxpr, Collection[Any]], bool],
     layer: Callable[[LoweringRuleContext, Sequence[Any], dict[str, Any], Lower], list[Any]],
     order: int,
+    primitives: Collection[str] = (),
 ) -> None:
     """Register a step around the lowering rules; programs that are compiled already keep their code.
 
@@ -396,8 +398,9 @@ def register_lowering_layer(
       order: layers with smaller numbers are called first, and call those with larger ones. The layers of primax are
         those of the shardings in types (10), attributes for XLA (20), extended dtypes (30), unreduced values (40) and
         sharding rules (50).
+      primitives: names of primitives, if `applies` need not be called for programs with none of them.
     """
-    entry = _Layer(order, applies, layer)
+    entry = _Layer(order, applies, layer, frozenset(primitives))
     bisect.insort(_layers, entry, key=lambda layer: layer.order)
     undo_log.note(lambda: _layers.remove(entry))
 
@@ -406,9 +409,10 @@ def _lower_in_layers(module: ModuleContext, jaxpr: Jaxpr) -> Lower:
     """The function that lowers the equations of a program: `lower_eqn` inside of the layers that apply."""
     types = {v.aval for v in (*jaxpr.constvars, *jaxpr.invars)}
     types.update([v.aval for eqn in jaxpr.eqns for v in eqn.outvars])
+    names = {eqn.primitive.name for eqn in jaxpr.eqns}
     lower: Lower = lower_eqn
     for layer in reversed(_layers):
-        if layer.applies(module, jaxpr, types):
+        if not (layer.primitives and layer.primitives.isdisjoint(names)) and layer.applies(module, jaxpr, types):
             lower = functools.partial(layer.lower, lower=lower)
     return lower
 

@@ -13,7 +13,7 @@ from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, comparison, structural
 from primax.plugins.bitwise import bitwise_and, bitwise_not, bitwise_or
 from primax.plugins.control_flow import cond
-from primax.plugins.custom_derivatives.custom_jvp import custom_jvp
+from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.exponential import log
 from primax.plugins.linalg.gauss import lu_p
 from primax.plugins.linalg.householder import geqrf_p

@@ -148,14 +148,15 @@ def zero_of(dtype: Any) -> Any:
 
 def zeros_of(aval: Any) -> Any:
     """An array of zeros of a given type."""
-    dtype = aval.dtype
+    dtype, explicit = aval.dtype, aval_sharding(aval)
+    pending = explicit is not None and explicit.is_pending
     if aval.weak_type:
-        return _full("zeros", aval.shape, 0, dtype, True)
-    if not aval.shape and core.current_trace().tracing:
+        zeros = _full("zeros", aval.shape, 0, dtype, True)
+    elif not aval.shape and not pending and core.current_trace().tracing:
         return zero_of(dtype)
-    zeros = broadcast_in_dim_p.bind(zero_of(dtype), shape=aval.shape, broadcast_dimensions=())
-    explicit = aval_sharding(aval)
-    return with_aval_sharding(zeros, explicit) if explicit is not None and explicit.is_pending else zeros
+    else:
+        zeros = broadcast_in_dim_p.bind(zero_of(dtype), shape=aval.shape, broadcast_dimensions=())
+    return with_aval_sharding(zeros, explicit) if pending else zeros
 
 
 def iota(dtype: Any, size: int) -> Array:

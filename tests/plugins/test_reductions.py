@@ -297,7 +297,7 @@ ONES = np.ones(3, np.float32)
 @pytest.mark.parametrize(
     "operands, inits, function, dimensions, message",
     [
-        (ONES, np.int32(0), blend, (0,), r"scalars of the dtypes of operands, got i32\[\] for f32\[3\]"),
+        (ONES, np.int32(2**24 + 1), blend, (0,), r"scalars of the dtypes of operands, got i32\[\] for f32\[3\]"),
         (ONES, np.zeros(1, np.float32), blend, (0,), r"scalars of the dtypes of operands, got f32\[1\]"),
         (ONES, (ZERO,), blend, (0,), "init_values must be a tree like operands"),
         ((ONES, ONES[:2]), (ZERO, ZERO), compose, (0,), r"one shape, got f32\[3\] and f32\[2\]"),
