@@ -234,7 +234,7 @@ def test_impl_computes_regardless_of_the_trace_and_accepts_tracers():
     assert float(px.jit(mine.impl)(0.5)) == pytest.approx(np.sin(0.5))
     assert [eqn.primitive for eqn in px.make_jaxpr(mine.impl)(X).eqns] == [lax.sin_p]
     assert [eqn.primitive for eqn in px.make_jaxpr(lax.sin_p.impl)(X).eqns] == [lax.sin_p]
-    assert px.make_jaxpr(lambda x: x + mine.impl(0.5))(X).eqns[0].primitive is lax.add_p
+    assert px.make_jaxpr(lambda x: x + mine.impl(np.float32(0.5)))(X).eqns[0].primitive is lax.add_p
     assert float(px.grad(lax.sin_p.impl)(0.5)) == pytest.approx(np.cos(0.5))
 
 
@@ -259,9 +259,9 @@ def test_a_rule_may_call_the_impl_that_it_replaces_which_restores_it():
 
     mine_p = core.Primitive("counted_by_a_rule")
     mine_p.def_abstract_eval(lambda x: x)
-    mine_p.def_impl(lambda x: np.float32(x) + 1)
+    mine_p.def_impl(lambda x: np.asarray(x) + np.float32(1))
     before = mine_p.impl
     mine_p.def_impl(lambda x: 2 * before(x))
-    assert mine_p.bind(1.0) == mine_p.impl(1.0) == 4
+    assert mine_p.bind(np.float32(1)) == mine_p.impl(np.float32(1)) == 4
     mine_p.def_impl(before)
     assert mine_p.bind(1.0) == 2

@@ -171,7 +171,7 @@ def test_numbers_that_rules_return_get_the_type_of_the_primal(dtype):
     g.defvjp(lambda x: (x, None), lambda _, ct: (2.0,))
     assert px.vjp(g, x[0])[1](x[0])[0].dtype == x.dtype
     ad.primitive_jvps[p] = lambda primals, _: (primals[0], 2j if dtype == "float32" else "2")
-    with pytest.raises(px.errors.RuleError, match=r"returned a tangent of type c64|must return arrays"):
+    with pytest.raises(px.errors.RuleError, match=r"returned a tangent of type c|must return arrays"):
         px.jvp(p.bind, (x,), (x,))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from math import comb, factorial
+from math import log2 as exponent_of
 from typing import Any
 
 import numpy as np
@@ -178,7 +179,7 @@ def _halvings(a: Any, powers: Any) -> Array:
     eighth = _norm(powers[1][0] @ powers[1][0]), 2 * powers[1][1]
     norms = *((_norm(x), exponent) for x, exponent in powers[1:]), eighth
     by_4, by_6, by_8 = ((exponent + log2(size)) / k for k, (size, exponent) in zip((4, 6, 8), norms, strict=True))
-    by_growth = maximum(minimum(maximum(by_4, by_6), maximum(by_6, by_8)) - np.log2(of_growth), 0)
+    by_growth = maximum(minimum(maximum(by_4, by_6), maximum(by_6, by_8)) - exponent_of(of_growth), 0)
     # The first neglected term, for absolute values: norms of powers of a nonnegative matrix from products with ones.
     last = 2 * degree + 1
     scale = where(norm > 0, norm, 1)
@@ -192,12 +193,12 @@ def _halvings(a: Any, powers: Any) -> Array:
 
     ones = sizes[..., :1, :] * 0 + 1
     _, logarithm = fori_loop(0, last, multiply, (ones, norm * 0))
-    coefficient = -np.log2(float(comb(2 * degree, degree))) - np.log2(float(factorial(last)))
+    coefficient = -exponent_of(comb(2 * degree, degree)) - exponent_of(factorial(last))
     term = (
         coefficient
         + logarithm
         + (last - 1) * (log2(scale) - ceil_(by_growth))
-        - np.log2(float(dtypes.finfo(dtype).eps) / 2)
+        - exponent_of(float(dtypes.finfo(dtype).eps) / 2)
     )
     by_growth = ceil_(by_growth) + maximum(ceil_(term / (2 * degree)), 0)
     return where(by_growth < by_norm, by_growth, by_norm)
