@@ -602,7 +602,8 @@ RULES: Table = dict(
             division_lowering("stablehlo.divide"),
             (
                 lambda t, out, x, y: div(t, y),
-                lambda t, out, x, y: mul(t, neg(div(out, y))),
+                # Negated between the two: XLA joins (x / y) / y to x / (y * y), which overflows.
+                lambda t, out, x, y: mul(t, div(neg(out), y)),
             ),
             uses_result=True,
             transpose=_div_transpose,

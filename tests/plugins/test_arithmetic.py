@@ -97,6 +97,12 @@ def test_ties_and_nans_of_extrema_have_the_tangents_of_jax(name, x, y):
         np.testing.assert_array_equal(got, want)
 
 
+def test_the_derivative_of_a_quotient_does_not_square_the_divisor_when_compiled():
+    slope = px.jit(px.grad(px.lax.div, 1))
+    for y in (np.float32(3e33), np.float32(3e-33)):
+        np.testing.assert_allclose(slope(y, y), -1 / y, rtol=1e-6)
+
+
 @pytest.mark.parametrize("x", [0.0, -0.0, np.inf, -np.inf, np.nan, -2.0])
 def test_awkward_derivatives_are_those_of_jax(x):
     jax = pytest.importorskip("jax")

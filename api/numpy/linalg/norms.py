@@ -25,6 +25,7 @@ from primax.numpy.reductions import sum as sum_
 from primax.numpy.selection import where
 from primax.numpy.shaping import moveaxis
 from primax.numpy.ufuncs import absolute, conjugate, divide, multiply, real, sqrt
+from primax.plugins.structural import stop_gradient
 
 __all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
 
@@ -94,11 +95,16 @@ def _of_vectors(x: Any, ord: Any, axes: tuple[int, ...]) -> Array:
         return sum_(x != 0, axis=axes, dtype=get_aval(sizes).dtype)
     if _equal(ord, 1):
         return sum_(sizes, axis=axes)
-    total = sum_(power(sizes, ord), axis=axes)
     if not _above_one(ord):
-        return power(total, divide(1.0, ord))
+        return power(sum_(power(sizes, ord), axis=axes), divide(1.0, ord))
+    # Powers of sizes relative to the largest stay in range. The derivative doesn't depend on the unit.
+    largest = stop_gradient(max_(sizes, axis=axes, initial=0, keepdims=True))
+    unit = where((largest > 0) & (largest < np.inf), largest, 1)
+    total = sum_(power(divide(sizes, unit), ord), axis=axes)
     zero = total == 0
-    return where(zero, total, power(where(zero, 1, total), divide(1.0, ord)))
+    return multiply(
+        unit.reshape(get_aval(total).shape), where(zero, total, power(where(zero, 1, total), divide(1.0, ord)))
+    )
 
 
 def _above_one(ord: Any) -> bool:

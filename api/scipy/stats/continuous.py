@@ -12,7 +12,8 @@ from primax.extend.core import Array
 from primax.nn.activations import softplus
 from primax.numpy.division import power
 from primax.numpy.selection import where
-from primax.numpy.ufuncs import absolute, arctan2, exp, log, log1p, minimum, sqrt, tan
+from primax.numpy.ufuncs import absolute, arctan2, exp, log, log1p, minimum, sqrt, tan, tanh
+from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.exponential import logistic as _sigmoid
 from primax.scipy.special.betas import betainc, betaln
 from primax.scipy.special.entropies import logit, xlog1py, xlogy
@@ -155,11 +156,24 @@ def _gumbel_log_tail(z: Any) -> Array:
     return where(small, z - 0.5 * u, where(large, log1p(-exp(-where(large, u, 1.0))), middle))
 
 
+@custom_jvp
+def _logistic_logpdf(z: Any) -> Array:
+    """The derivative of each of the two terms is near 1 or -1 at zero, where that of their sum vanishes."""
+    return -absolute(z) - 2 * softplus(-absolute(z))
+
+
+_logistic_logpdf.defjvps(lambda t, out, z: -t * tanh(0.5 * z))
+
+
 def _t_logpdf(z: Any, df: Any) -> Array:
     """For infinitely many degrees of freedom this is the density of the normal distribution."""
     many = df == np.inf
     df = where(many, 1.0, df)
-    out = -betaln(df / 2, 0.5) - 0.5 * log(df) - (df + 1) / 2 * _log1p_square(z / sqrt(df))
+    # Far out z**2 / df is split, as derivatives by df divide by its square.
+    far = absolute(z) > 1e10 * sqrt(df)
+    power_far = 2 * log(absolute(where(far, z, 1.0))) - log(where(far, df, 1.0))
+    log_power = where(far, power_far, _log1p_square(where(far, 0.0, z) / sqrt(df)))
+    out = -betaln(df / 2, 0.5) - 0.5 * log(df) - (df + 1) / 2 * log_power
     return where(many, -0.5 * z * z - _HALF_LOG_TWO_PI, out)
 
 
@@ -251,7 +265,7 @@ laplace = Continuous(
 logistic = Continuous(
     "logistic",
     probability="x",
-    logpdf=lambda z: -absolute(z) - 2 * softplus(-absolute(z)),
+    logpdf=_logistic_logpdf,
     cdf=_sigmoid,
     sf=lambda z: _sigmoid(-z),
     logcdf=lambda z: -softplus(-z),

@@ -211,6 +211,14 @@ DERIVATIVES: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.parametrize("size", [1e-30, 1e30])
+def test_norms_of_other_orders_and_their_derivatives_stay_in_range(size: float) -> None:
+    x = np.float32([1, -2, 2])
+    value, slope = px.value_and_grad(lambda x: pnp.linalg.norm(x, 3))(x * np.float32(size))
+    np.testing.assert_allclose(value / np.float32(size), 17 ** (1 / 3), rtol=1e-6)
+    np.testing.assert_allclose(slope, x * abs(x) / 17 ** (2 / 3), rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", DERIVATIVES)
 def test_second_derivatives_are_those_of_jax(name):
     jax = pytest.importorskip("jax")

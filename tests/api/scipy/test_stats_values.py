@@ -242,3 +242,10 @@ def test_probabilities_of_large_counts_do_not_cancel_out_in_single_precision():
     np.testing.assert_allclose(stats.binom.logpmf(np.float32(11), np.float32(1000), np.float32(0.01)), want, rtol=1e-6)
     slope = px.grad(lambda mu: stats.poisson.logpmf(10.0, mu))(np.float32(8))
     np.testing.assert_allclose(slope, 0.25, rtol=1e-5)
+
+
+def test_derivatives_of_log_densities_keep_their_digits_near_the_peak_and_far_out():
+    near = np.float32(8e-7)
+    np.testing.assert_allclose(px.grad(stats.logistic.logpdf)(near), -near / 2, rtol=1e-6)
+    z, df = np.float32(6.8e30), np.float32(1.36e-3)
+    np.testing.assert_allclose(px.grad(px.grad(stats.t.logpdf), 1)(z, df), -1 / z, rtol=1e-5)
