@@ -39,6 +39,22 @@ _AGREE = Limit(
 )
 
 
+_BELL = Limit(
+    "abs(x) near 9.4, and 26.6 in float64, second derivative",
+    "it is a multiple of the first derivative, which is below the smallest normal number",
+    lambda x: (np.abs(np.abs(x) - 9.4) < 0.15) | (np.abs(np.abs(x) - 26.65) < 0.15),
+    orders=(2,),
+)
+
+_POWER = Limit(
+    "abs(y) > 100, second derivatives",
+    "a power of a rounded exponent of this size has the error of its logarithm so many times",
+    lambda x, y: np.abs(y) > 100,
+    orders=(2,),
+    at_most=1000,
+)
+
+
 def _gammaln(x):
     return mp.loggamma(x).real if x > 0 else mp.log(abs(mp.gamma(x)))
 
@@ -155,10 +171,32 @@ FUNCTIONS = (
         "digamma", mp.digamma, 0.0, 1.4616321449683622, -1.0, -2.0, -0.504083008264455, 8.0, 10.0, limits=(_BELOW_ZERO,)
     ),
     _of("factorial", _factorial, 0.0, 1.0, 8.3, 34.0, 170.62, domain=lambda x: x >= 0),
-    _of("erf", mp.erf, 0.0, 1.0, 4.0, 5.9, -1.0, singular=((),)),
-    _of("erfc", mp.erfc, 0.0, 1.0, 2.0, 9.3, 10.0, 26.5, -4.0, singular=((),)),
+    _of("erf", mp.erf, 0.0, 1.0, 4.0, 5.9, -1.0, singular=((),), limits=(_BELL,)),
+    _of("erfc", mp.erfc, 0.0, 1.0, 2.0, 9.3, 10.0, 26.5, -4.0, singular=((),), limits=(_BELL,)),
     _of("erfcx", _erfcx, 0.0, 1.0, 10.0, 25.0, -3.3, -9.3, -26.6, singular=((),)),
-    _of("erfinv", _erfinv, 0.0, 1.0, -1.0),
+    _of(
+        "erfinv",
+        _erfinv,
+        0.0,
+        1.0,
+        -1.0,
+        limits=(
+            Limit(
+                "abs(x) > 0.9999, derivatives",
+                "the derivative exp(erfinv(x)**2) multiplies the error of XLA's value",
+                lambda x: np.abs(x) > 0.9999,
+                ("float32", "bfloat16", "float16"),
+                orders=(1, 2),
+                at_most=2000,
+            ),
+            Limit(
+                "abs(x) below twice the smallest normal number, second derivative",
+                "the order of products in reverse mode lets one become 0",
+                lambda x: np.abs(x) < 2.0**-125,
+                orders=(2,),
+            ),
+        ),
+    ),
     _of("erfcinv", lambda p: -_ndtri(p / 2) / mp.sqrt(2), 0.0, 1.0, 2.0),
     _of(
         "dawsn",
@@ -194,13 +232,36 @@ FUNCTIONS = (
         8.0,
         limits=(_AGREE,),
     ),
-    _of("expi", mp.ei, 0.0, 0.37250741078136663, 1.0, 6.0, 50.0, 88.0, 709.0, -1.0),
+    _of(
+        "expi",
+        mp.ei,
+        0.0,
+        0.37250741078136663,
+        1.0,
+        6.0,
+        50.0,
+        88.0,
+        709.0,
+        -1.0,
+        limits=(_beside("x near 0.373", (0.37250741078136663,), (0,)),),
+    ),
     _of("exp1", mp.e1, 0.0, 1.0, 4.0, 83.0, 700.0, domain=lambda x: x > 0),
     _of("spence", _spence, 0.0, 0.5, 1.0, 1.5, 2.0),
-    _of("entr", _entr, 0.0, 1.0, 0.36787944117144233),
+    _of("entr", _entr, 0.0, 1.0, 0.36787944117144233, singular=((0.0,),), domain=lambda x: x >= 0),
     _several("xlogy", _xlogy, (), (0.0, 1.0), domain=lambda x, y: y > 0),
     _several("xlog1py", lambda x, y: x * mp.log1p(y), (), (0.0, -1.0), domain=lambda x, y: y > -1),
-    _several("rel_entr", lambda x, y: x * (mp.log(x) - mp.log(y)), (0.0,), (0.0,), domain=_positive),
+    _several(
+        "rel_entr",
+        lambda x, y: x * (mp.log(x) - mp.log(y)),
+        (0.0,),
+        (0.0,),
+        domain=_positive,
+        limits=(
+            Limit(
+                "y near e x, derivative by x", _ZERO, lambda x, y: np.abs(1 + np.log(x) - np.log(y)) < 0.1, orders=(1,)
+            ),
+        ),
+    ),
     _several("kl_div", lambda x, y: x * (mp.log(x) - mp.log(y)) - x + y, (0.0,), (0.0,), domain=_positive),
     _several(
         "boxcox",
@@ -208,6 +269,7 @@ FUNCTIONS = (
         (0.0, 1.0),
         (0.0,),
         domain=lambda x, y: x > 0,
+        limits=(_POWER,),
     ),
     _several(
         "boxcox1p",
@@ -215,6 +277,7 @@ FUNCTIONS = (
         (-1.0, 0.0),
         (0.0,),
         domain=lambda x, y: x > -1,
+        limits=(_POWER,),
     ),
     _several("betaln", _betaln, (0.0, 1.0), (0.0, 1.0), domain=_positive),
     _several("beta", lambda a, b: mp.exp(_betaln(a, b)), (0.0,), (0.0,), domain=_positive),

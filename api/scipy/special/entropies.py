@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+from math import factorial
 from typing import Any
 
 import numpy as np
 
-from primax.extend.core import Array
+from primax.extend.core import Array, get_aval
 from primax.nn.exponentials import log_softmax as log_softmax_
 from primax.nn.exponentials import logsumexp
 from primax.nn.exponentials import softmax as softmax_
 from primax.numpy.programs import one_program
 from primax.numpy.selection import where
-from primax.numpy.ufuncs import absolute, expm1, log, log1p
+from primax.numpy.ufuncs import absolute, exp, expm1, log, log1p
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.exponential import logistic_p
+from primax.scipy.special.evaluation import evaluated, polynomial
 from primax.scipy.special.operands import inexact, real, tangent_of
 
 __all__ = [
@@ -110,9 +113,23 @@ def _xlog1py_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 _xlog1py.defjvp(_xlog1py_jvp, symbolic_zeros=True)
 
 
+@custom_jvp
 def _quotient(x: Any, y: Any) -> Array:
-    """x / y, and 0 for 0 / 0."""
+    """x / y, and 0 for 0 / 0; its derivative has no square of y, which could leave the range.
+
+    XLA would divide once by the square, were it asked to divide twice.
+    """
     return x / where((x == 0) & (y == 0), 1, y)
+
+
+def _quotient_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    x, y = primals
+    out = _quotient(x, y)
+    divisor = where((x == 0) & (y == 0), 1, y)
+    return out, tangent_of(tangents, lambda: 1 / divisor, lambda: -out * (1 / divisor))
+
+
+_quotient.defjvp(_quotient_jvp, symbolic_zeros=True)
 
 
 @one_program("")
@@ -130,7 +147,23 @@ def _entr(x: Any) -> Array:
     return where(x < 0, -np.inf, _xlogy(-x, x))
 
 
-_entr.defjvps(lambda t, _, x: t * (-1 - log(x)))
+_entr.defjvps(lambda t, _, x: t * _entr_slope(x))
+
+# 1 / e, the sum of a number of float64 and what is left.
+_ONE_OVER_E = (0.36787944117144233, -1.2428753672788363e-17)
+
+
+@custom_jvp
+def _entr_slope(x: Any) -> Array:
+    """-log(e x), near its zero by the distance from there."""
+    zero = float(get_aval(x).dtype.type(_ONE_OVER_E[0]))
+    rest = _ONE_OVER_E[0] - zero + _ONE_OVER_E[1]
+    near = absolute(x - zero) < 0.1
+    distance = np.e * (where(near, x, zero) - zero) - np.e * rest
+    return where(near, -log1p(distance), -1 - log(where(near, 1.0, x)))
+
+
+_entr_slope.defjvps(lambda t, _, x: -t / x)
 
 
 @one_program("")
@@ -153,7 +186,7 @@ def _rel_entr(p: Any, q: Any) -> Array:
 def _rel_entr_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     p, q = primals
     positive, x, y = _both_positive(p, q)
-    slopes = (lambda: where(positive, _log_quotient(x, y) + 1, 0), lambda: where(positive, -(x / y), 0))
+    slopes = (lambda: where(positive, _log_quotient(x, y) + 1, 0), lambda: where(positive, -_quotient(x, y), 0))
     return _rel_entr(p, q), tangent_of(tangents, *slopes)
 
 
@@ -166,11 +199,21 @@ def _both_positive(p: Any, q: Any) -> tuple[Any, Any, Any]:
     return positive, where(positive, p, 1.0), where(positive, q, 1.0)
 
 
+@custom_jvp
 def _log_quotient(x: Any, y: Any) -> Array:
     """log(x / y) of positive numbers: near x = y by log1p of their relative difference, and without overflow."""
     near = (x < 2 * y) & (y < 2 * x)
     close = log1p(where(near, x - y, 0.0) / where(near, y, 1.0))
     return where(near, close, log(where(near, 1.0, x)) - log(where(near, 1.0, y)))
+
+
+_log_quotient.defjvp(
+    lambda primals, tangents: (
+        _log_quotient(*primals),
+        tangent_of(tangents, lambda: 1 / primals[0], lambda: -1 / primals[1]),
+    ),
+    symbolic_zeros=True,
+)
 
 
 @custom_jvp
@@ -195,11 +238,26 @@ def deviance(x: Any, y: Any) -> Array:
 
 def _deviance_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     x, y = primals
-    slopes = (lambda: _log_quotient(x, y)), (lambda: where(x == y, 0.0, (y - x) / where(x == y, 1.0, y)))
-    return deviance(x, y), tangent_of(tangents, *slopes)
+    return deviance(x, y), tangent_of(tangents, lambda: _log_quotient(x, y), lambda: _relative_difference(x, y))
 
 
 deviance.defjvp(_deviance_jvp, symbolic_zeros=True)
+
+
+@custom_jvp
+def _relative_difference(x: Any, y: Any) -> Array:
+    """1 - x / y, and 0 for x = y = 0."""
+    return _quotient(y - x, where((x == 0) & (y == 0), 1.0, y))
+
+
+def _relative_difference_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    x, y = primals
+    divisor = where((x == 0) & (y == 0), 1.0, y)
+    slopes = (lambda: -1 / divisor), (lambda: _quotient(x, divisor) * (1 / divisor))
+    return _relative_difference(x, y), tangent_of(tangents, *slopes)
+
+
+_relative_difference.defjvp(_relative_difference_jvp, symbolic_zeros=True)
 
 
 @one_program("")
@@ -210,9 +268,9 @@ def kl_div(p: Any, q: Any) -> Array:
       p, q: real arrays or numbers, of shapes that broadcast together.
     """
     p, q = real("kl_div", p, q)
-    entropy = _rel_entr(p, q)
-    infinite = (entropy == np.inf) & ((p <= 0) | (q <= 0))
     usual = (p > 0) & (q > 0) & (p < np.inf) & (q < np.inf)
+    entropy = _rel_entr(where(usual, 1.0, p), where(usual, 1.0, q))
+    infinite = (entropy == np.inf) & ((p <= 0) | (q <= 0))
     both = deviance(where(usual, p, 1.0), where(usual, q, 1.0))
     p, q = (where(infinite & (absolute(x) == np.inf), 0.0, x) for x in (p, q))
     return where(usual, both, entropy - p + q)
@@ -225,8 +283,7 @@ def boxcox(x: Any, lmbda: Any) -> Array:
     Args:
       x, lmbda: real arrays or numbers, of shapes that broadcast together.
     """
-    x, lmbda = real("boxcox", x, lmbda)
-    return _power(log(x), lmbda)
+    return evaluated("boxcox", partial(_power, log, 0), x, lmbda)
 
 
 @one_program("")
@@ -236,19 +293,66 @@ def boxcox1p(x: Any, lmbda: Any) -> Array:
     Args:
       x, lmbda: real arrays or numbers, of shapes that broadcast together.
     """
-    x, lmbda = real("boxcox1p", x, lmbda)
-    return _power(log1p(x), lmbda)
+    return evaluated("boxcox1p", partial(_power, log1p, 0), x, lmbda)
 
 
-def _power(logarithm: Any, exponent: Any) -> Array:
-    """(exp(exponent * logarithm) - 1) / exponent; by its series near exponent = 0 and where the product is near 0."""
-    product = exponent * logarithm
-    series = (absolute(product) < 1e-3) | (exponent == 0)
-    finite = where(series & (absolute(logarithm) < np.inf), logarithm, 0.0)
-    small = exponent * finite
-    rest = finite * small / 2 * (1 + small / 3 * (1 + small / 4 * (1 + small / 5)))
-    quotient = expm1(where(series, 0.0, product)) / where(series, 1.0, exponent)
-    return where(series, logarithm + rest, quotient)
+@partial(custom_jvp, nondiff_argnums=(0, 1))
+def _power(logarithm: Any, n: int, x: Any, exponent: Any) -> Array:
+    """The derivative of order n of (exp(exponent * u) - 1) / exponent by the exponent, for u = logarithm(x).
+
+    It is u**(n + 1) times the integral of s**n exp(exponent * u * s) over s from 0 to 1: a series where
+    p = exponent * u is small; elsewhere by integration by parts, without exp(p), if that could overflow.
+    """
+    u = logarithm(x)
+    p = exponent * u
+    series = (absolute(p) < 1) | (exponent == 0)
+    small = where(series & (absolute(u) < np.inf), p, 0.0)
+    terms = 18 if get_aval(u).dtype == np.float64 else 11
+    near = u ** (n + 1) * polynomial([1 / (factorial(k) * (n + k + 1)) for k in range(terms)], small)
+    divisor, p = where(series, 1.0, exponent), where(series, 1.0, p)
+    positive = p > 0
+    rest = expm1(-absolute(p))
+    far = where(positive, -rest, rest)
+    top = where(positive, 1.0, exp(where(positive, 0.0, p)))
+    for k in range(1, n + 1):
+        far = where(top == 0, 0.0, where(top == 0, 1.0, u) ** k * top) - k * (far / divisor)
+    root = exp(where(positive, 0.5 * p, 0.0))
+    return where(series, near, root * far / divisor * root)
+
+
+def _power_jvp(logarithm: Any, n: int, primals: Any, tangents: Any) -> tuple[Any, Any]:
+    x, exponent = primals
+
+    def by_x() -> Any:
+        slope = _power_slope(logarithm, x, exponent)
+        return logarithm(x) ** n * slope if n else slope
+
+    slopes = by_x, (lambda: _power(logarithm, n + 1, x, exponent))
+    return _power(logarithm, n, x, exponent), tangent_of(tangents, *slopes)
+
+
+_power.defjvp(_power_jvp, symbolic_zeros=True)
+
+
+@partial(custom_jvp, nondiff_argnums=(0,))
+def _power_slope(logarithm: Any, x: Any, exponent: Any) -> Array:
+    """exp(logarithm(x) * (exponent - 1))."""
+    return exp(logarithm(x) * (exponent - 1))
+
+
+def _power_slope_jvp(logarithm: Any, primals: Any, tangents: Any) -> tuple[Any, Any]:
+    x, exponent = primals
+    u = logarithm(x)
+    out = _power_slope(logarithm, x, exponent)
+
+    def by_x() -> Any:
+        root = exp(0.5 * u * (exponent - 2))
+        return root * (exponent - 1) * root
+
+    return out, tangent_of(tangents, by_x, lambda: u * out)
+
+
+_power_slope.defjvp(_power_slope_jvp, symbolic_zeros=True)
 
 
 def softmax(x: Any, /, *, axis: Any = None) -> Array:

@@ -45,7 +45,14 @@ def _exp_over(x: Any) -> Array:
     return root / x * root
 
 
-_exp_over.defjvps(lambda t, out, x: t * (out * (1 - 1 / x)))
+def _exp_over_slope(x: Any) -> Array:
+    """exp(x) / x * (1 - 1 / x), where exp(x) / x may be below the smallest normal number."""
+    root, near = pnp.exp(0.5 * x), pnp.abs(x) < 2
+    factor = pnp.where(near, (pnp.where(near, x, 1.0) - 1) / x, 1 - 1 / x)
+    return root / x * factor * root
+
+
+_exp_over.defjvps(lambda t, _, x: t * _exp_over_slope(x))
 
 
 @custom_jvp
@@ -169,7 +176,8 @@ def _expn(n: Any, x: Any) -> Array:
 
 def _expn_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     (n, x), (_, t) = primals, tangents
-    before = pnp.where(n == 0, -(1 + 1 / x) * pnp.exp(-x) / x, -_expn(pnp.maximum(n - 1, 0), x))
+    first = pnp.where(n == 0, x, 1.0)
+    before = pnp.where(n == 0, -(1 + 1 / first) * pnp.exp(-first) / first, -_expn(pnp.maximum(n - 1, 0), x))
     return _expn(n, x), t * before
 
 
