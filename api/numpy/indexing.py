@@ -360,13 +360,12 @@ def iterate(x: Any) -> Iterator[Any]:
     if not x.aval.shape:
         raise TypeError(f"an array must have an axis to be iterated over, got {x.aval.str_short()}")
     if type(x) is Array and x.shape[0] > _MANY and readable(x):
-        return _in_chunks(x)
+        return _in_chunks(x, _on_host(x))  # an error of the computation is raised here, before `list` needs memory
     return iter(unstack(x))
 
 
-def _in_chunks(x: Array) -> Iterator[Any]:
+def _in_chunks(x: Array, host: np.ndarray) -> Iterator[Any]:
     """The elements of a concrete array, made as they are asked for: `numpy.iterable` asks for none."""
-    host = _on_host(x)
     for start in range(0, x.shape[0], _MANY):
         if x.is_deleted():
             _on_host(x)  # raises an error that says why

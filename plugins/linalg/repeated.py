@@ -26,6 +26,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.dimensions import as_array, bounds, is_symbolic_dim
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, bitwise, comparison, structural
 from primax.plugins.control_flow import cond
@@ -80,16 +81,28 @@ def vanishing(w: Any) -> Array:
 def _limit(w: Any, count: int) -> Array:
     """The difference up to which numbers are equal, repeated `count` times."""
     shape, rank, dtype = get_aval(w).shape, get_aval(w).ndim, get_aval(w).dtype
-    roundings = _ROUNDINGS * float(np.sqrt(shape[-1])) * float(dtypes.finfo(dtype).eps)
-    limit = arithmetic.mul(reduce_max_p.bind(arithmetic.abs(w), axes=(rank - 1,)), dtype.type(roundings))
+    rounding = _ROUNDINGS * float(dtypes.finfo(dtype).eps)
+    if is_symbolic_dim(shape[-1]):
+        roundings = arithmetic.mul(sqrt(_number(shape[-1], dtype)), dtype.type(rounding))
+    else:
+        roundings = dtype.type(rounding * float(np.sqrt(shape[-1])))
+    greatest = reduce_max_p.bind(arithmetic.abs(w), axes=(rank - 1,))
+    limit = arithmetic.mul(greatest, _repeated(roundings, get_aval(greatest).shape))
     return broadcast_in_dim_p.bind(limit, shape=(*shape[:-1], count), broadcast_dimensions=tuple(range(rank - 1)))
+
+
+def _number(size: Any, dtype: Any) -> Any:
+    """The size of an axis, which may be symbolic, as a scalar."""
+    if not is_symbolic_dim(size):
+        return dtype.type(size)
+    return convert_element_type_p.bind(as_array(size), new_dtype=dtype, weak_type=False)
 
 
 def _groups(w: Any) -> Array:
     """The number of the group of equal numbers to which each of several numbers in order belongs."""
     shape, rank = get_aval(w).shape, get_aval(w).ndim
     n = shape[-1]
-    if n <= 1:
+    if bounds(n)[1] <= 1:
         return broadcast_in_dim_p.bind(np.int32(0), shape=shape, broadcast_dimensions=())
     gaps = arithmetic.abs(arithmetic.sub(picked(w, (1, n), -1), picked(w, (0, n - 1), -1)))
     differ = bitwise.bitwise_not(comparison.le(gaps, _limit(w, n - 1)))
@@ -191,7 +204,9 @@ class _Bases:
         places = structural.iota_p.bind(dtype=_INT32, shape=shape, dimension=len(shape) - 1)
         moved = arithmetic.sub(places, _repeated(_sum(others, 1), shape))
         return select_n_p.bind(
-            comparison.lt(moved, full_like(moved, 0)), moved, arithmetic.add(moved, np.int32(shape[-1]))
+            comparison.lt(moved, full_like(moved, 0)),
+            moved,
+            arithmetic.add(moved, _repeated(_number(shape[-1], _INT32), shape)),
         )
 
     def values(self, parts: Sequence[Any]) -> Array:
@@ -215,10 +230,10 @@ def _columns_at(x: Any, order: Any) -> Array:
 def _where_repeated(w: Any, singular: bool, repeated: Callable[..., Any], simple: Callable[..., Any], *xs: Any) -> Any:
     """One function of operands if there are equal values, or singular values that are zero; otherwise another one."""
     n, axes = get_aval(w).shape[-1], tuple(range(get_aval(w).ndim))
-    if n <= (0 if singular else 1):
+    if bounds(n)[1] <= (0 if singular else 1):
         return simple(*xs)
     last = picked(_groups(w), (n - 1, n), -1)
-    special = reduce_or_p.bind(comparison.lt(last, full_like(last, n - 1)), axes=axes)
+    special = reduce_or_p.bind(comparison.lt(last, _repeated(_number(n - 1, _INT32), get_aval(last).shape)), axes=axes)
     if singular:
         special = bitwise.bitwise_or(special, reduce_or_p.bind(vanishing(w), axes=axes))
     return cond(special, repeated, simple, *xs)

@@ -20,7 +20,7 @@ from primax.plugins.linalg.repeated import (
 )
 from primax.plugins.linalg.singular import svd_p
 from primax.plugins.linalg.solve import solve_p
-from primax.plugins.linalg.spectra import singular_spectrum_p, spectrum_p
+from primax.plugins.linalg.spectra import is_tall_or_wide, singular_spectrum_p, spectrum_p
 from primax.plugins.linalg.symmetric import eigh_p, tridiagonal_p
 from primax.plugins.linalg.triangular import triangular_solve_p
 from primax.plugins.linalg.tridiagonal import tridiagonal_solve_p
@@ -44,7 +44,7 @@ def _schur(x: ShapedArray, *, compute_schur_vectors: bool, **params: Any) -> str
 
 
 def _singular_spectrum(x: ShapedArray, **params: Any) -> str:
-    return "... _ _ -> ... _" + ", ... _ _" * (4 if x.shape[-2] == x.shape[-1] else 5)
+    return "... _ _ -> ... _" + ", ... _ _" * (4 + any(is_tall_or_wide(*x.shape[-2:])))
 
 
 def _changes(w: ShapedArray, *parts: ShapedArray, **params: Any) -> str:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from primax.extend import dtypes
 from primax.extend.core import Array, ShapedArray, get_aval
+from primax.extend.dimensions import max_dim, min_dim
 from primax.extend.interpreters import ad, mlir
+from primax.extend.provisional.dimensions import bounds
 from primax.extend.rule_types import Table
-from primax.plugins import arithmetic
+from primax.plugins import arithmetic, comparison, structural
 from primax.plugins.linalg.in_parts import InParts
 from primax.plugins.linalg.matrices import (
     adjoint,
+    along_rows,
     eye,
     from_triangle,
     front_batch,
     full_like,
     half,
     matmul,
+    only,
     picked,
     real_dtype,
     require_matrix,
@@ -74,24 +80,53 @@ def _quotients(w: Any, blocks: Any, change: Any, by: str, singular: bool) -> Arr
     return spectral_quotients_p.bind(w, blocks, change, by=by, singular=singular, conjugate=False)
 
 
+def is_tall_or_wide(m: Any, n: Any) -> tuple[bool, bool]:
+    """Whether a matrix may have more rows than columns, and more columns than rows; symbolic sizes allow both."""
+    least, most = bounds(m - n)
+    return most > 0, least < 0
+
+
 def _singular_spectrum_abstract_eval(x: ShapedArray, **params: Any) -> list[ShapedArray]:
     *batch, m, n = x.shape
-    k = min(m, n)
+    k = min_dim(m, n)
     outs = [
         ShapedArray((*batch, k), real_dtype(x.dtype)),
         ShapedArray((*batch, m, k), x.dtype),
         ShapedArray((*batch, k, n), x.dtype),
         *[ShapedArray((*batch, k, k), x.dtype)] * 2,
     ]
-    return outs if m == n else [*outs, ShapedArray((*batch, max(m, n), k), x.dtype)]
+    return [*outs, ShapedArray((*batch, max_dim(m, n), k), x.dtype)] if any(is_tall_or_wide(m, n)) else outs
 
 
-def _singular_spectrum(x: Any, **params: Any) -> list[Any]:
-    s, u, vh = svd_p.bind(x, compute_uv=True, full_matrices=False, subset_by_index=None, **params)
+def _singular_spectrum(x: Any, *, padded: bool, **params: Any) -> list[Any]:
     *batch, m, n = get_aval(x).shape
-    k = min(m, n)
+    k = min_dim(m, n)
+    svd = partial(svd_p.bind, compute_uv=True, subset_by_index=None, **params)
+    s, u, vh = _padded_svd(svd, x) if padded else svd(x, full_matrices=False)
     frames = [full_like(x, 0, (*batch, k, k))] * 2
-    return [s, u, vh, *frames] if m == n else [s, u, vh, *frames, full_like(x, 0, (*batch, max(m, n), k))]
+    if any(is_tall_or_wide(m, n)):
+        frames.append(full_like(x, 0, (*batch, max_dim(m, n), k)))
+    return [s, u, vh, *frames]
+
+
+def _padded_svd(svd: Callable[..., Any], x: Any) -> tuple[Any, Any, Any]:
+    """The decomposition of n columns of which the last n rows are zero; these rows have the vectors for n - m zeros."""
+    *batch, rows, n = get_aval(x).shape
+    m = rows - n
+    k = min_dim(m, n)
+    s, u, vh = svd(picked(x, (0, m), -2), full_matrices=True)
+    square = (*batch, n, n)
+    ones = _padded(full_like(s, 1), -1, n - k)
+    below = only(eye(get_aval(x).dtype, square), comparison.eq(along_rows(ones, square), full_like(s, 0, square)))
+    above = _padded(picked(u, (0, k), -1), -1, n - k)
+    return _padded(s, -1, n - k), structural.concatenate([above, below], len(batch)), vh
+
+
+def _padded(x: Any, axis: int, count: Any) -> Any:
+    """An array with zeros at the end of an axis, which is counted from the end."""
+    config = [(0, 0, 0)] * get_aval(x).ndim
+    config[axis] = (0, count, 0)
+    return structural.pad_p.bind(x, get_aval(x).dtype.type(0), padding_config=tuple(config))
 
 
 def _singular_spectrum_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
@@ -117,12 +152,12 @@ def _singular_spectrum_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[
         turn_u, turn_v = arithmetic.add(turn_u, phase), arithmetic.add(turn_v, phase)
     du, dv = matmul(u, turn_u), matmul(v, turn_v)
     change = [inner]
-    rows, columns = get_aval(x).shape[-2:]
-    if rows > columns:
+    tall, wide = is_tall_or_wide(*get_aval(x).shape[-2:])
+    if tall:
         rest = arithmetic.sub(moved, matmul(u, inner))
         du = arithmetic.add(du, _quotients(s, blocks, rest, "column", True))
         change.append(rest)
-    if rows < columns:
+    if wide:
         change = [adjoint(inner)]
         rest = arithmetic.sub(matmul(adjoint(t), u), matmul(v, change[0]))
         dv = arithmetic.add(dv, _quotients(s, blocks, rest, "column", True))
@@ -147,13 +182,27 @@ def _svd_jvp(
             "svd: x must be square to differentiate with full_matrices=True, since it does not determine the "
             f"derivative otherwise, got {aval.str_short()}"
         )
+    padded = all(is_tall_or_wide(m, n))
+    if padded:  # with n rows more there are certainly more rows than columns
+        primals, tangents = [_padded(x, -2, n)], [_padded(t, -2, n)]
     count = 3 if compute_uv else 1
-    outs, changes = (xs[:count] for xs in _singular_spectrum_jvp(primals, tangents, **params))
+    outs, changes = (xs[:count] for xs in _singular_spectrum_jvp(primals, tangents, padded=padded, **params))
+    if padded:
+        k = min_dim(m, n)
+        parts = ([(-1, k)], [(-2, m), (-1, k)], [(-2, k)])
+        outs, changes = ([_first(x, part) for x, part in zip(xs, parts, strict=False)] for xs in (outs, changes))
     if subset_by_index is None:
         return outs, changes
     return tuple(
         [picked(x, subset_by_index, axis) for x, axis in zip(xs, (-1, -1, -2), strict=False)] for xs in (outs, changes)
     )
+
+
+def _first(x: Any, counts: Sequence[tuple[int, Any]]) -> Any:
+    """The first elements along some axes."""
+    for axis, count in counts:
+        x = picked(x, (0, count), axis)
+    return x
 
 
 JVPS = {eigh_p: _eigh_jvp, svd_p: _svd_jvp}

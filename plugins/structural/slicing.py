@@ -10,6 +10,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.core import Array, ShapedArray, get_aval
+from primax.extend.dimensions import max_dim
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters.ad import linear_together
 from primax.extend.provisional.arguments import (
@@ -307,7 +308,7 @@ def _pad_abstract_eval(
             raise ValueError(
                 f"pad: interior padding must not be negative, got {interior} in axis {axis} for {operand.str_short()}"
             )
-        padded = low + high + size + max(size - 1, 0) * interior
+        padded = low + high + size + (max_dim(size - 1, 0) * interior if interior else 0)
         if padded < 0:
             raise ValueError(
                 f"pad: padding_config must not crop more than there is, got {(low, high, interior)} "

@@ -35,6 +35,12 @@ def convolved(x: Any) -> Any:
     return lax.conv_general_dilated(x, pnp.ones((3, 3, 1, 2)), (2, 2), "SAME", dimension_numbers=numbers)
 
 
+def nuclear_norm_and_polar_factor(x: Any) -> Any:
+    """A function of all results of svd, for matrices of either orientation."""
+    u, s, vh = pnp.linalg.svd(x, full_matrices=False)
+    return s.sum() + (pnp.sin(u @ vh) * pnp.arange(1, x.shape[1] + 1)).sum()
+
+
 PROGRAMS: dict[str, tuple[Any, ...]] = {
     "jacfwd": (lambda x, y: px.jacfwd(lambda x, y: (x @ y, pnp.sin(y)), (0, 1))(x, y), S(b, n), S(n)),
     "jacrev": (lambda x, y: px.jacrev(lambda x, y: (x @ y, pnp.sin(y)), (0, 1))(x, y), S(b, n), S(n)),
@@ -46,7 +52,7 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     ),
     "pinv": (lambda x: pnp.linalg.pinv(x), S(b, 2)),
     "lstsq": (lambda x: pnp.linalg.lstsq(x, x[:, 0])[0], S(b, 2)),
-    "svdgrad": (lambda x: px.grad(lambda x: pnp.linalg.norm(x, "nuc"))(x), S(b, n)),
+    "svdgrad": (lambda x: px.grad(nuclear_norm_and_polar_factor)(x), S(b, n)),
     "choice": (lambda x: px.random.choice(px.random.key(0), x, (3,)), S(b)),
     "resize_cubic": (lambda x: px.image.resize(x, (3, *x.shape[1:]), "cubic"), S(b, n)),
     "resize_nearest": (lambda x: px.image.resize(x, (x.shape[0] + 1, 5), "nearest"), S(b, n)),
@@ -59,7 +65,7 @@ PROGRAMS: dict[str, tuple[Any, ...]] = {
     "toeplitz": (lambda x, y: px.scipy.linalg.toeplitz(x, y), S(b), S(n)),
     "hankel": (lambda x: px.scipy.linalg.hankel(x), S(b)),
     "ranks": (lambda x: (px.scipy.stats.rankdata(x), px.scipy.stats.mode(x)[0]), S(b)),
-    "eigenvalues": (lambda x: pnp.linalg.eigvalsh(x @ x.T), S(b, 2)),
+    "eigenvalues": (lambda x: px.jvp(lambda x: pnp.linalg.eigvalsh(x @ x.T), (x,), (x,)), S(b, 2)),
     "inv": (lambda x: pnp.linalg.inv(x @ x.T + pnp.eye(x.shape[0])), S(b, 2)),
     "histogram": (lambda x: pnp.histogram(x, 5)[0], S(b)),
     "unique": (lambda x: pnp.unique(x, size=2), S(b)),

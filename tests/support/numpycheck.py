@@ -13,7 +13,7 @@ from oracle import jax_does
 import primax as px
 import primax.numpy as pnp
 
-__all__ = ["DTYPES", "agree", "compare", "refuses", "sample", "with_tuples"]
+__all__ = ["DTYPES", "agree", "compare", "refuses", "sample"]
 
 DTYPES = ("bool", "int8", "uint8", "int32", "uint32", "bfloat16", "float16", "float32", "complex64")
 
@@ -88,11 +88,11 @@ def _outcomes(library: Any, jit: Any, calls: dict[str, Callable[..., Any]], arra
         return jit(run)(*[library.asarray(x) for x in arrays]), errors
 
 
-def with_tuples(tree: Any) -> Any:
+def _with_tuples(tree: Any) -> Any:
     """A result of jax, with tuples instead of the lists of an older jax."""
     if jax_does("several arrays come in tuples, from meshgrid, broadcast_arrays and atleast_1d"):
         return tree
-    return tuple([with_tuples(each) for each in tree]) if isinstance(tree, list | tuple) else tree
+    return tuple([_with_tuples(each) for each in tree]) if isinstance(tree, list | tuple) else tree
 
 
 _REFUSALS = (TypeError, ValueError, IndexError, OverflowError, NotImplementedError)
@@ -124,7 +124,7 @@ def compare(
     jnp = pytest.importorskip("jax.numpy")
     theirs, refused = _outcomes(jnp, jax.jit, calls, list(arrays))
     ours, errors = _outcomes(pnp, px.jit, calls, list(arrays))
-    theirs |= {name: with_tuples(theirs[name]) for name in tuples}
+    theirs |= {name: _with_tuples(theirs[name]) for name in tuples}
     problems = []
     for name in calls:
         if name in refused:

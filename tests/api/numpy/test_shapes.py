@@ -51,7 +51,9 @@ def test_shapes_agree_with_jax() -> None:
         ),
         "broadcast_to wrong": lambda m, x: m.broadcast_to(x, (3, 3, 4)),
         "broadcast_to less": lambda m, x: m.broadcast_to(x, (3, 4)),
-        "broadcast_arrays": lambda m, x: m.broadcast_arrays(x, x[0, 0], 2),
+        "broadcast_arrays": lambda m, x: list(
+            m.broadcast_arrays(x, x[0, 0], 2)
+        ),  # newer releases of jax return a tuple
         "broadcast_arrays wrong": lambda m, x: m.broadcast_arrays(x, x[0].T),
         "atleast": lambda m, x: (m.atleast_1d(2), m.atleast_2d(x[0, 0]), m.atleast_3d(x[0, 0]), m.atleast_3d(x[0])),
         "atleast many": lambda m, x: (m.atleast_1d(2, x), m.atleast_2d(x, x[0, 0]), m.atleast_3d(x, 1)),
@@ -59,7 +61,7 @@ def test_shapes_agree_with_jax() -> None:
         "astype": lambda m, x: (x.astype("int32"), m.astype(x, "bfloat16"), x.astype(bool), x.astype(float)),
         "questions": lambda m, x: (m.shape(x), m.ndim(x), m.size(x), m.size(x, 1), m.shape([[1], [2]]), m.isscalar(x)),
     }
-    compare(calls, sample("float32", (2, 3, 4)), weak=False, tuples=("broadcast_arrays", "atleast many"))
+    compare(calls, sample("float32", (2, 3, 4)), weak=False, tuples=("atleast many",))
 
 
 def test_joining_agrees_with_jax() -> None:
