@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -243,11 +244,16 @@ def needed(steps: list[str], outs: tuple[str, ...]) -> list[str]:
     return kept[::-1]
 
 
-def run_with(module: Any, case: CompiledCase, values: list[Any]) -> list[Any]:
+def run_with(
+    module: Any, case: CompiledCase, values: list[Any], after: Callable[[Any], Any] = lambda x: x
+) -> list[Any]:
+    """The results of a program; what each step has made passes through `after`."""
     names = [line.split(" = ")[0] for line in case.arguments]
     space = {"pnp": module, "ml_dtypes": ml_dtypes, **dict(zip(names, values, strict=True))}
     for step in case.steps:
         exec(step, space)
+        name = step.split(" = ")[0]
+        space[name] = after(space[name])
     return [space[name] for name in case.outs]
 
 
@@ -296,6 +302,16 @@ def epsilon(case: CompiledCase, values: list[Any]) -> tuple[float, float]:
     return max(float(info.eps) for info in infos), max(float(info.tiny) for info in infos)
 
 
+def moved_by(size: float, rng: np.random.Generator, x: Any) -> Any:
+    """Floating-point numbers, each changed by a part of itself in one direction or the other."""
+    return (x * (1 + size * rng.choice([-1, 1], x.shape))).astype(x.dtype) if is_float(x) else x
+
+
+def unless_whole(size: float, rng: np.random.Generator, x: Any) -> Any:
+    """What a step has made, changed so; whole numbers are exact, as those of rounding."""
+    return np.where(x == np.rint(x), x, moved_by(size, rng, x)) if is_float(x) else x
+
+
 def compared(case: CompiledCase, values: list[Any], outs: list[Any]) -> str | None:
     """How the results differ from those of NumPy."""
     right = [wide(x) for x in run_with(np, case, values)]
@@ -304,8 +320,8 @@ def compared(case: CompiledCase, values: list[Any], outs: list[Any]) -> str | No
     nearby = []
     for i in range(4):
         size = eps * 2.0 ** (i % 2)
-        moved = [(x * (1 + size * rng.choice([-1, 1], x.shape))).astype(x.dtype) if is_float(x) else x for x in values]
-        nearby.append([wide(x) for x in run_with(np, case, moved)])
+        moved = [moved_by(size, rng, x) for x in values]
+        nearby.append([wide(x) for x in run_with(np, case, moved, partial(unless_whole, size, rng))])
     for k, (out, exact) in enumerate(zip(outs, right, strict=True)):
         found = wide(out)
         if found.shape != exact.shape:
