@@ -39,6 +39,24 @@ _AGREE = Limit(
 )
 
 
+_DENSITY = Limit(
+    "a > 16, derivative by x",
+    "its exponent (a - 1) log(x) - x - gammaln(a) is a difference of large terms",
+    lambda a, x: a > 16,
+    orders=(1,),
+    at_most=5000,
+)
+
+
+def _tiny(orders):
+    return Limit(
+        "a or b < 1e-18, derivatives" if 1 in orders else "a or b < 1e-18, second derivatives",
+        "squares leave the range, and infinity times a zero tangent is NaN",
+        lambda a, b: np.minimum(a, b) < 1e-18,
+        orders=orders,
+    )
+
+
 _BELL = Limit(
     "abs(x) near 9.4, and 26.6 in float64, second derivative",
     "it is a multiple of the first derivative, which is below the smallest normal number",
@@ -279,12 +297,57 @@ FUNCTIONS = (
         domain=lambda x, y: x > -1,
         limits=(_POWER,),
     ),
-    _several("betaln", _betaln, (0.0, 1.0), (0.0, 1.0), domain=_positive),
-    _several("beta", lambda a, b: mp.exp(_betaln(a, b)), (0.0,), (0.0,), domain=_positive),
-    _several("gammainc", _lower, (0.0, 1.0), (0.0, 1.0), domain=_moderate, orders=1),
-    _several("gammaincc", _upper, (0.0, 1.0), (0.0, 1.0), domain=_moderate, orders=1),
-    _several("zeta", lambda x, q: mp.zeta(x, q), (1.0,), (0.0, 1.0), domain=lambda x, q: 1 < x < 1e4 and q > 0),
-    _several("poch", lambda z, m: mp.gamma(z + m) / mp.gamma(z), (0.0,), (0.0,), domain=_positive),
+    _several("betaln", _betaln, (0.0, 1.0), (0.0, 1.0), domain=_positive, limits=(_tiny((2,)),)),
+    _several(
+        "beta",
+        lambda a, b: mp.exp(_betaln(a, b)),
+        (0.0,),
+        (0.0,),
+        domain=_positive,
+        limits=(
+            _tiny((1, 2)),
+            Limit(
+                "a or b < 1, second derivatives",
+                "they are differences of products of digamma functions, which agree in the first digits",
+                lambda a, b: np.minimum(a, b) < 1,
+                orders=(2,),
+            ),
+        ),
+    ),
+    _several("gammainc", _lower, (0.0, 1.0), (0.0, 1.0), domain=_moderate, orders=1, limits=(_DENSITY,)),
+    _several("gammaincc", _upper, (0.0, 1.0), (0.0, 1.0), domain=_moderate, orders=1, limits=(_DENSITY,)),
+    _several(
+        "zeta",
+        lambda x, q: mp.zeta(x, q),
+        (1.0,),
+        (0.0, 1.0),
+        domain=lambda x, q: 1 < x < 1e4 and q > 0,
+        limits=(
+            Limit(
+                "x log(q) > 80, second derivatives",
+                "they are sums of powers of q below the smallest normal number, times squares of logarithms",
+                lambda x, q: x * np.log(q) > 80,
+                ("float32", "bfloat16"),
+                orders=(2,),
+            ),
+        ),
+    ),
+    _several(
+        "poch",
+        lambda z, m: mp.gamma(z + m) / mp.gamma(z),
+        (0.0,),
+        (0.0,),
+        domain=_positive,
+        limits=(
+            Limit(
+                "z < 0.1, or m near 1, second derivatives",
+                "the square of a difference of digamma functions and a difference of their derivatives cancel out",
+                lambda z, m: (z < 0.1) | (np.abs(m - 1) < 0.1),
+                orders=(2,),
+            ),
+        ),
+    ),
+    # It has no derivatives by a and b.
     _several(
         "betainc",
         lambda a, b, x: mp.betainc(a, b, 0, x, regularized=True),
@@ -292,7 +355,18 @@ FUNCTIONS = (
         (0.0, 1.0),
         (0.0, 0.5, 1.0),
         domain=lambda a, b, x: _moderate(a, b, x) and x < 1,
+        orders=0,
     ),
+    _of(
+        "betainc",
+        lambda x: mp.betainc(2.5, 3.5, 0, x, regularized=True),
+        0.0,
+        0.4,
+        1.0,
+        before=(2.5, 3.5),
+        domain=lambda x: 0 < x < 1,
+    ),
+    # Reverse mode of its second derivatives is not supported.
     _several(
         "hyp1f1",
         mp.hyp1f1,
@@ -300,6 +374,7 @@ FUNCTIONS = (
         (0.0,),
         (0.0,),
         domain=lambda a, b, x: all(abs(v) < 100 for v in (a, b, x)) and b > 0,
+        orders=1,
     ),
     _of("polygamma", lambda x: mp.polygamma(1, x), 0.0, 1.0, -1.0, before=(1,), domain=lambda x: x > 0),
     _of("polygamma", lambda x: mp.polygamma(3, x), 0.0, 1.0, -1.0, before=(3,), domain=lambda x: x > 0),

@@ -18,7 +18,7 @@ from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.special import digamma_p, lgamma_p, regularized_incomplete_beta_p
 from primax.plugins.special.gamma import stirling
 from primax.plugins.structural import stop_gradient
-from primax.scipy.special.gammas import gamma, gammasgn, log_ratio
+from primax.scipy.special.gammas import digamma_difference, gamma, gammasgn, log_ratio, times_log1p
 from primax.scipy.special.operands import real, tangent_of
 
 __all__ = ["beta", "betainc", "betaln", "comb", "poch"]
@@ -80,7 +80,7 @@ def _betaln(a: Any, b: Any) -> Array:
     two_large = (least >= 10) & (most < np.inf)
     u, v = where(two_large, least, 10.0), where(two_large, most, 10.0)
     corrections = stirling(u) + stirling(v) - stirling(u + v)
-    two = _HALF_LOG_TWO_PI - 0.5 * log(u) - u * log1p(v / u) - (v - 0.5) * log1p(u / v) + corrections
+    two = _HALF_LOG_TWO_PI - 0.5 * log(u) - u * log1p(v / u) - times_log1p(v - 0.5, u, v) + corrections
     out = where(two_large, two, lgamma_p.bind(least) - log_ratio(most, least))
     out = where(least == np.inf, -np.inf, out)
     return where(_is_pole(a) | _is_pole(b), where((a == a) & (b == b), np.inf, np.nan), out)
@@ -88,12 +88,31 @@ def _betaln(a: Any, b: Any) -> Array:
 
 def _betaln_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     a, b = primals
-    both = digamma_p.bind(a + b)
-    slopes = (lambda: digamma_p.bind(a) - both), (lambda: digamma_p.bind(b) - both)
+    slopes = (lambda: -digamma_difference(a, b)), (lambda: -digamma_difference(b, a))
     return _betaln(a, b), tangent_of(tangents, *slopes)
 
 
 _betaln.defjvp(_betaln_jvp, symbolic_zeros=True)
+
+
+@custom_jvp
+def _beta_size(a: Any, b: Any) -> Array:
+    """exp(_betaln(a, b)); if one is small and positive, after one step to the right, where the logarithm is small."""
+    least, most = minimum(a, b), maximum(a, b)
+    small = (least > 0) & (least < 0.5) & (most < np.inf)
+    u, v = where(small, least, 0.5), where(small, most, 0.5)
+    near = exp(lgamma_p.bind(1 + u) - log_ratio(v, u)) / u
+    return where(small, near, exp(_betaln(where(small, 1.0, a), where(small, 1.0, b))))
+
+
+def _beta_size_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    a, b = primals
+    out = _beta_size(a, b)
+    slopes = (lambda: -out * digamma_difference(a, b)), (lambda: -out * digamma_difference(b, a))
+    return out, tangent_of(tangents, *slopes)
+
+
+_beta_size.defjvp(_beta_size_jvp, symbolic_zeros=True)
 
 
 @one_program("")
@@ -109,7 +128,7 @@ def beta(a: Any, b: Any) -> Array:
     a, b, reflected = _reflected(*real("beta", a, b))
     sign = gammasgn(a) * gammasgn(b) * gammasgn(a + b)
     plain = _is_pole(a) | _is_pole(b) | _is_pole(a + b)
-    size = exp(_betaln(a, b))
+    size = _beta_size(a, b)
     return (cast(reflected * where(plain, 1.0, sign), get_aval(size).dtype) * size).astype(get_aval(sign).dtype)
 
 
@@ -146,15 +165,23 @@ def _poch(z: Any, m: Any) -> Array:
     both = above & below & (floor(m) == m)  # otherwise z + m is a pole only after rounding
     factorials = where(m % 2 == 0, 1.0, -1.0) * exp(log_ratio(where(both, 1 - z - m, 1.0), where(both, m, 1.0)))
     u, v = where(above | below, 1.0, z), where(above | below, 1.0, m)
+    short = (u > 0) & (u < 34) & (u + v > 0) & (u + v < 34)
+    start, steps = where(short, u, 1.0), where(short, v, 1.0)
+    total = start + steps
+    part = total - start
+    lost = (start - (total - part)) + (steps - part)
+    by_gamma = gamma(total) / gamma(start) * (1 + lost * log(total))
     ratio = gammasgn(u + v) * gammasgn(u) * exp(log_ratio(u, v))
+    ratio = where(short, by_gamma, ratio)
     out = where(both, factorials, where(below, 0.0, where(above, _near_pole(z, m, above & ~below), ratio)))
     return where(m == 0, 1.0, where((z > -np.inf) & (m == m), out, np.nan))
 
 
 def _poch_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     z, m = primals
-    out, top = _poch(z, m), digamma_p.bind(z + m)
-    return out, tangent_of(tangents, lambda: out * (top - digamma_p.bind(z)), lambda: out * top)
+    out = _poch(z, m)
+    slopes = (lambda: out * digamma_difference(z, m)), (lambda: out * digamma_p.bind(z + m))
+    return out, tangent_of(tangents, *slopes)
 
 
 _poch.defjvp(_poch_jvp, symbolic_zeros=True)

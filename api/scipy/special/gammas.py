@@ -11,7 +11,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import integer
-from primax.numpy.creation import zeros_like
+from primax.numpy.creation import full_like, zeros_like
 from primax.numpy.division import power
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import cast, strong
@@ -22,9 +22,9 @@ from primax.numpy.ufuncs import absolute, cos, exp, expm1, imag, log, log1p, min
 from primax.numpy.ufuncs import real as real_part
 from primax.plugins.arithmetic import complex_p
 from primax.plugins.custom_derivatives import custom_jvp
-from primax.plugins.special import digamma_p, igamma_p, igammac_p, lgamma_p
+from primax.plugins.special import digamma_p, igamma_p, igammac_p, lgamma_p, polygamma_p
 from primax.plugins.special.gamma import stirling
-from primax.scipy.special.operands import bound, inexact, real
+from primax.scipy.special.operands import bound, inexact, real, tangent_of
 
 __all__ = [
     "digamma",
@@ -172,12 +172,131 @@ def _as_complex(x: Any) -> Array:
 
 
 def log_ratio(z: Any, m: Any) -> Array:
-    """lgamma(z + m) - lgamma(z); for large z by the series of Stirling, whose large terms cancel out on paper."""
+    """lgamma(z + m) - lgamma(z); for large z by the series of Stirling, whose large terms cancel out on paper.
+
+    For small z and m by one step to the right, since two large logarithms would cancel out.
+    """
     large, finite = (z >= 10) & (z + m >= 10), z < np.inf
     u, v = where(large & finite, z, 10.0), where(large & finite, m, 1.0)
-    by_series = (u - 0.5) * log1p(v / u) + v * (log(u + v) - 1) + (stirling(u + v) - stirling(u))
+    by_series = times_log1p(u - 0.5, v, u) + v * (log(u + v) - 1) + (stirling(u + v) - stirling(u))
     at_infinity = where(m == 0, 0.0, where(m > 0, np.inf, -np.inf))
-    return where(large, where(finite, by_series, at_infinity), lgamma_p.bind(z + m) - lgamma_p.bind(z))
+    small = (z > 0) & (z < 0.5) & (m > 0) & (m < 0.5)
+    step = where(small, 1.0, 0.0)
+    plain = lgamma_p.bind(z + m + step) - lgamma_p.bind(z + step)
+    plain = plain - log1p(where(small, m, 0.0) / where(small, z, 1.0))
+    return where(large, where(finite, by_series, at_infinity), plain)
+
+
+def times_log1p(factor: Any, x: Any, y: Any) -> Any:
+    """factor * log(1 + x / y), where the quotient may be below the smallest normal number."""
+    tiny = absolute(x) < 1e-20 * absolute(y)
+    return where(tiny, factor / y * x, factor * log1p(where(tiny, 0.0, x) / y))
+
+
+# The coefficients of powers of 1 / x**2 in digamma(x) = log(x) - 1 / (2 x) - ... and polygamma(1, x) =
+# 1 / x + 1 / (2 x**2) + ..., from the first power and from 1 / x**3 on. Source: DLMF 5.11.2.
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
+_DIGAMMA_SERIES = tuple(b / (2 * k) for k, b in enumerate(_BERNOULLI, 1))
+
+
+def _divided(coefficients: tuple[float, ...], s: Any, t: Any) -> tuple[Any, Any]:
+    """The value at t of a polynomial, and its divided difference between s and t."""
+    value, difference = coefficients[-1] + 0.0 * t, 0.0 * t
+    for coefficient in coefficients[-2::-1]:
+        value, difference = value * t + coefficient, difference * s + value
+    return value, difference
+
+
+def _steps(a: Any, b: Any) -> tuple[Any, ...]:
+    """What the two functions below have in common, for positive a and a + b, moved to the right by 10 where below that.
+
+    Returns whether both are positive; a factor and b times that, so that no quotient by it is below the smallest
+    normal number; a on the right; the inverses of that and of a + b there; and pairs of 1 / (a + k) and
+    b / (a + b + k), which are 0 where there is no step, the last of them on the right.
+    """
+    total = a + b
+    known = (a > 0) & (total > 0) & (a < np.inf) & (total < np.inf)
+    a, b, total = where(known, a, 10.0), where(known, b, 0.0), where(known, total, 10.0)
+    large = 2.0 ** (-dtypes.finfo(get_aval(a).dtype).minexp // 2)
+    factor = where(absolute(b) < 0.01 / large * a, large, 1.0)
+    b = b * factor
+    near = minimum(a, total) < 10
+    pairs = [(where(near, 1 / (a + k), 0.0), b / (total + k)) for k in range(10)]
+    far, far_total = where(near, a + 10, a), where(near, total + 10, total)
+    return known, factor, b, far, 1 / far, 1 / far_total, [*pairs, (1 / far, b / far_total)]
+
+
+def _wide(difference: Any) -> Any:
+    """In at least 32 bits, and with symbolic zeros of its derivative."""
+
+    @custom_jvp
+    def function(a: Any, b: Any) -> Array:
+        dtype = get_aval(a).dtype
+        narrow = dtypes.finfo(dtype).bits < 32
+        a, b = (cast(x, np.dtype(np.float32)) for x in (a, b)) if narrow else (a, b)
+        return cast(difference(a, b), dtype)
+
+    function.__doc__ = difference.__doc__
+    return function
+
+
+@_wide
+def digamma_difference(a: Any, b: Any) -> Array:
+    """digamma(a + b) - digamma(a), where a and a + b are positive by ten steps to the right and divided differences.
+
+    All terms have the sign of b, and none cancel out.
+    """
+    known, factor, rest, far, u, v, pairs = _steps(a, b)
+    value, slope = _divided(_DIGAMMA_SERIES, u * u, v * v)
+    linear = factor > 1
+    logarithm = where(linear, rest * u, log1p(where(linear, 0.0, rest) / far))
+    r, s = pairs.pop()
+    out = logarithm + s * r * (0.5 + (u + v) * (value + u * u * slope))
+    for r, s in pairs:
+        out = out + s * r
+    total, beyond = a + b, (a > 1) & (a + b == np.inf)
+    plain = digamma_p.bind(where(known, 1.0, total)) - digamma_p.bind(where(known, 1.0, a))
+    plain = where(beyond, log1p(where(beyond, b, 0.0) / where(beyond, a, 1.0)), plain)
+    return where(known, out / factor, where(a == np.inf, 0.0, plain))
+
+
+@_wide
+def trigamma_difference(a: Any, b: Any) -> Array:
+    """polygamma(1, a + b) - polygamma(1, a), like `digamma_difference`."""
+    known, factor, _, _, u, v, pairs = _steps(a, b)
+    value, slope = _divided(_BERNOULLI, u * u, v * v)
+    cubes = (u * u + u * v + v * v) * value + u * u * u * (u + v) * slope
+    r, s = pairs.pop()
+    out = s * r * (1 + 0.5 * (u + v) + cubes)
+    total = a + b
+    for k, (r, s) in enumerate(pairs):
+        out = out + s * r * (r + where(known, 1 / (total + k), 0.0))
+    plain = _polygamma(1, where(known, 1.0, total)) - _polygamma(1, where(known, 1.0, a))
+    return where(known, -(out / factor), where(a == np.inf, 0.0, plain))
+
+
+def _polygamma(n: int, x: Any) -> Any:
+    return polygamma_p.bind(full_like(x, n), x)
+
+
+digamma_difference.defjvp(
+    lambda primals, tangents: (
+        digamma_difference(*primals),
+        tangent_of(tangents, lambda: trigamma_difference(*primals), lambda: _polygamma(1, sum(primals))),
+    ),
+    symbolic_zeros=True,
+)
+trigamma_difference.defjvp(
+    lambda primals, tangents: (
+        trigamma_difference(*primals),
+        tangent_of(
+            tangents,
+            lambda: _polygamma(2, sum(primals)) - _polygamma(2, primals[0]),
+            lambda: _polygamma(2, sum(primals)),
+        ),
+    ),
+    symbolic_zeros=True,
+)
 
 
 def multigammaln(a: Any, d: Any) -> Array:
