@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Collection, Iterable, Sequence
 from math import inf, prod
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from primax.core import _jaxlib
 from primax.core.avals import ShapedArray
-from primax.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params, subjaxprs
+from primax.core.jaxpr import Jaxpr, JaxprEqn, Literal, Var, cached, jaxprs_in_params
 from primax.interpreters.runtime.ir_types import ir_constant
 from primax.interpreters.runtime.lowering import Lower, LoweringRuleContext, ModuleContext, register_lowering_layer
 
@@ -24,6 +23,7 @@ _SHAPES = {"broadcast_in_dim", "convert_element_type", "copy", "expand_dims", "n
 _FINITE = {*_SELECTING, *_SHAPES, "iota", "squeeze", "stop_gradient", "transpose"}
 _ARITHMETIC = {"add", "cos", "integer_pow", "mul", "sin", "square", "sub", "tanh"}
 _FINITE_OF_POSITIVE = {"div", "log", "rsqrt", "sqrt"}  # finite if the last operand is a positive number
+_LEAVES = {*_SHAPES, *_ARITHMETIC, *_FINITE_OF_POSITIVE, "dot_general", "exp", "max", "min", "select_n", "transpose"}
 
 
 def _state(x: Any) -> int | None:
@@ -40,13 +40,16 @@ def _state(x: Any) -> int | None:
         return None
 
 
-def may_know_nan(jaxpr: Jaxpr, seen: set[Jaxpr] | None = None) -> bool:
+def may_know_nan(jaxpr: Jaxpr) -> bool:
     """Whether a compiler may find out that a value of a program, or of a program in it, is NaN for any arguments.
 
     It may if NaN is a literal, if infinite literals take part in arithmetic, or if something that is not certainly
     finite is computed of literals only.
     """
-    seen = set() if seen is None else seen
+    return cached(jaxpr, "may know NaN", lambda: _may_know_nan(jaxpr))  # type: ignore[no-any-return]
+
+
+def _may_know_nan(jaxpr: Jaxpr) -> bool:
     known: dict[Var, int] = {}
     for eqn in jaxpr.eqns:
         for v in eqn.invars:
@@ -62,9 +65,12 @@ def may_know_nan(jaxpr: Jaxpr, seen: set[Jaxpr] | None = None) -> bool:
         sizes = [state for state in needed if state is not None]
         if len(sizes) == len(needed):
             known.update(dict.fromkeys(eqn.outvars, max([0, *sizes])))
-    inner = [held for held in subjaxprs(jaxpr) if held not in seen]
-    seen.update(inner)
-    return any(may_know_nan(held, seen) for held in inner)
+    return any(map(may_know_nan, _held(jaxpr)))
+
+
+def _held(jaxpr: Jaxpr) -> set[Jaxpr]:
+    """The programs in the equations of a program."""
+    return {held for eqn in jaxpr.eqns if eqn.primitive.name not in _LEAVES for held in jaxprs_in_params(eqn.params)}
 
 
 def _makes_nan(eqn: JaxprEqn, states: Sequence[int | None]) -> bool:
@@ -82,32 +88,8 @@ def _makes_nan(eqn: JaxprEqn, states: Sequence[int | None]) -> bool:
     return not (name in _FINITE_OF_POSITIVE and type(last) is Literal and last.aval.dtype.kind != "c" and last.val > 0)
 
 
-_Answers = weakref.WeakKeyDictionary[ModuleContext, dict[Jaxpr, bool]]
-_knowing: _Answers = weakref.WeakKeyDictionary()
-_summing: _Answers = weakref.WeakKeyDictionary()
-
-
-def _holds(
-    question: Callable[[Jaxpr, set[Jaxpr]], bool], answers: _Answers, module: ModuleContext, jaxpr: Jaxpr
-) -> bool:
-    """Whether something holds for the whole program of a module or, if not, for one that a rule has made.
-
-    Each program of a module, and each program in one, is walked once.
-    """
-    known = answers.setdefault(module, {})
-    for program in (module.root, jaxpr):
-        if program not in known:
-            seen = {held for held, answer in known.items() if not answer}
-            known[program] = question(program, seen)
-            if not known[program]:
-                known.update(dict.fromkeys(seen, False))
-        if known[program]:
-            return True
-    return False
-
-
 def _has_exponential_of_nan(module: ModuleContext, jaxpr: Jaxpr, types: Collection[Any]) -> bool:
-    return module.platform == "cpu" and _holds(may_know_nan, _knowing, module, jaxpr)
+    return module.platform == "cpu" and (may_know_nan(module.root) or may_know_nan(jaxpr))
 
 
 def _keep_nan(ctx: LoweringRuleContext, values: Sequence[Any], params: dict[str, Any], lower: Lower) -> list[Any]:
@@ -232,7 +214,7 @@ _BOUNDS = {"max", "min"}
 def _has_bounds_of_terms(module: ModuleContext, jaxpr: Jaxpr, types: Collection[Any]) -> bool:
     if module.platform != "cpu" or module.dynamic or not any(map(_is_bound, _named(jaxpr, _BOUNDS))):
         return False
-    return _holds(_reduces, _summing, module, jaxpr)
+    return _reduces(module.root) or _reduces(jaxpr)
 
 
 def _is_bound(eqn: JaxprEqn) -> bool:
@@ -242,13 +224,14 @@ def _is_bound(eqn: JaxprEqn) -> bool:
     return not any(type(v) is Literal and _state(v.val) == 2 for v in eqn.invars)
 
 
-def _reduces(jaxpr: Jaxpr, seen: set[Jaxpr]) -> bool:
+def _reduces(jaxpr: Jaxpr) -> bool:
     """Whether a program, or a program in it, has reductions of large arrays."""
-    if any(eqn.primitive.name.startswith("reduce_") and _is_large(eqn.invars[0].aval) for eqn in jaxpr.eqns):
-        return True
-    inner = [held for held in subjaxprs(jaxpr) if held not in seen]
-    seen.update(inner)
-    return any(_reduces(held, seen) for held in inner)
+    return cached(jaxpr, "reduces", lambda: _reduces_large(jaxpr))  # type: ignore[no-any-return]
+
+
+def _reduces_large(jaxpr: Jaxpr) -> bool:
+    reductions = [eqn for eqn in jaxpr.eqns if eqn.primitive.name.startswith("reduce_")]
+    return any(_is_large(eqn.invars[0].aval) for eqn in reductions) or any(map(_reduces, _held(jaxpr)))
 
 
 def _by_comparison(ctx: LoweringRuleContext, values: Sequence[Any], params: dict[str, Any], lower: Lower) -> list[Any]:
