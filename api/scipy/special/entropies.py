@@ -147,8 +147,6 @@ def _entr(x: Any) -> Array:
     return where(x < 0, -np.inf, _xlogy(-x, x))
 
 
-_entr.defjvps(lambda t, _, x: t * _entr_slope(x))
-
 # 1 / e, the sum of a number of float64 and what is left.
 _ONE_OVER_E = (0.36787944117144233, -1.2428753672788363e-17)
 
@@ -164,6 +162,7 @@ def _entr_slope(x: Any) -> Array:
 
 
 _entr_slope.defjvps(lambda t, _, x: -t / x)
+_entr.defjvps(lambda t, _, x: t * _entr_slope(x))
 
 
 @one_program("")
