@@ -127,7 +127,10 @@ def sparse_plus(x: Any) -> Array:
       x: an array or a number; integers are converted to a floating dtype.
     """
     x = weakly_inexact("sparse_plus", x)
-    return where(x <= -1.0, 0.0, where(x >= 1.0, x, (x + 1.0) ** 2 / 4))
+    above = x >= 1.0
+    # For large x the square overflows, and the derivative would be zero times infinity.
+    harmless = choose(above | (x <= -1.0), like(x, -1), x)
+    return where(above, x, (harmless + 1.0) ** 2 / 4)
 
 
 @jit
@@ -137,7 +140,7 @@ def sparse_sigmoid(x: Any) -> Array:
     Args:
       x: an array or a number; integers are converted to a floating dtype.
     """
-    return 0.5 * clip(weakly_inexact("sparse_sigmoid", x) + 1.0, 0.0, 2.0)
+    return 0.5 * (clip(weakly_inexact("sparse_sigmoid", x), -1.0, 1.0) + 1.0)
 
 
 @jit
@@ -210,7 +213,11 @@ def hard_sigmoid(x: Any) -> Array:
     Args:
       x: an array or a number; integers are converted to a floating dtype.
     """
-    return relu6(weakly_inexact("hard_sigmoid", x) + 3.0) / 6.0
+    x = weakly_inexact("hard_sigmoid", x)
+    # Compared before the addition, which rounds: the derivative would be 0 for the neighbors of 3.
+    inside = (x > -3.0) & (x < 3.0)
+    shifted = x + 3.0
+    return choose(inside, shifted, stop_gradient(min_p.bind(max_p.bind(shifted, like(x, 0)), like(x, 6)))) / 6.0
 
 
 @jit
@@ -296,8 +303,8 @@ def _gelu(x: Any, approximate: bool) -> Array:
     if approximate:
         # (1 + tanh(u)) / 2 is the logistic function of 2u, which has all digits where tanh(u) rounds to -1. Beyond
         # the bounds it is 0 or 1.
-        bounded = square_p.bind(clamp_p.bind(like(x, -100), x, like(x, 100)))
-        return x * sigmoid(math.sqrt(8 / math.pi) * (x * (1.0 + 0.044715 * bounded)))
+        bounded = clamp_p.bind(like(x, -100), x, like(x, 100))
+        return x * sigmoid(math.sqrt(8 / math.pi) * (bounded * (1.0 + 0.044715 * square_p.bind(bounded))))
     return 0.5 * x * special.erfc(-x * math.sqrt(0.5))
 
 

@@ -105,7 +105,9 @@ class Derivatives:
         scales = [self._scale(i, point) for i in range(count)]
         # Along the larger part: cuts are along the axes.
         units = [1 if not isinstance(x, complex) or abs(x.real) >= abs(x.imag) else mpc(0, 1) for x in point]
-        both, bends = [], []
+        # Only at a singular point may the second derivative of the left side differ from that of the right side.
+        corner = [any(x == s for s in self.singular[i]) for i, x in enumerate(point) if i < len(self.singular)]
+        both, bends, jumps = [], [], []
         for step in (self.step, self.step + 9):
             h = [s * u * mpf(2) ** -step for s, u in zip(scales, units, strict=True)]
 
@@ -117,6 +119,9 @@ class Derivatives:
 
             sides = [(at((i, 1)), at((i, -1))) for i in range(count)]
             bends.append([plus - 2 * center + minus for plus, minus in sides])
+            jumps.append(
+                [self._jump(at, i, center, *sides[i]) / h[i] ** 2 if kink else mpf(0) for i, kink in enumerate(corner)]
+            )
             first = [(plus - minus) / (2 * h[i]) for i, (plus, minus) in enumerate(sides)]
             second = []
             for i, j in itertools.combinations_with_replacement(range(count), 2):
@@ -132,7 +137,17 @@ class Derivatives:
             # With a step smaller by 2**-9 it is smaller by 2**-18, and only by 2**-9 at a kink.
             if abs(wide) > noise and abs(narrow) > abs(wide) * mpf(2) ** -14:
                 first[i] = None
+        # A jump of a smooth function becomes smaller with the step.
+        for i, (wide, narrow) in enumerate(zip(*jumps, strict=True)):
+            if abs(narrow) > abs(wide) * mpf(2) ** -4 and abs(narrow) > self.agreement:
+                place = sum(count - k for k in range(i))
+                second[place] = None
         return [first, second]
+
+    @staticmethod
+    def _jump(at: Callable[..., object], i: int, center: object, plus: object, minus: object) -> object:
+        """The second difference to the right of a point less that to its left."""
+        return (at((i, 2)) - 2 * plus) - (at((i, -2)) - 2 * minus)
 
     def _agreeing(self, one: list, other: list) -> list:
         floor = mpf(2) ** -1200

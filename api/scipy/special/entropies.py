@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.nn.exponentials import log_softmax as log_softmax_
 from primax.nn.exponentials import logsumexp
@@ -53,8 +54,27 @@ def logit(x: Any) -> Array:
     Args:
       x: arrays or numbers.
     """
-    (x,) = inexact("logit", x)
-    return log(x) - log1p(-x)
+    return _logit(*inexact("logit", x))
+
+
+@custom_jvp
+def _logit(x: Any) -> Array:
+    if dtypes.is_complex(get_aval(x).dtype):
+        return log(x) - log1p(-x)
+    # Near 1/2 the logarithms of x and 1 - x cancel, and x / (1 - x) differs from 1 by a number without error.
+    near = (x > 0.25) & (x < 0.75)
+    logarithm = log1p(where(near, (2.0 * x - 1.0) / (1.0 - x), -x))
+    return where(near, logarithm, log(x) - logarithm)
+
+
+@custom_jvp
+def _logit_slope(x: Any) -> Array:
+    return 1.0 / (x * (1.0 - x))
+
+
+# 2x - 1 has no error near 1/2, and (1 - x) - x has.
+_logit_slope.defjvps(lambda t, out, x: t * (out * (2.0 * x - 1.0) * out))
+_logit.defjvps(lambda t, out, x: t * _logit_slope(x))
 
 
 @one_program("")
