@@ -22,7 +22,7 @@ from primax.plugins.exponential import exp, log_p
 from primax.plugins.special.error import erfc
 from primax.plugins.special.formula import Num, formula, iterate, select
 from primax.plugins.special.gamma import digamma, lgamma, lgamma_beside_one, stirling
-from primax.plugins.structural import select_n
+from primax.plugins.structural import repeat, select_n
 
 igamma_grad_a_p = core.Primitive("igamma_grad_a")
 igamma_p = core.Primitive("igamma")
@@ -269,7 +269,9 @@ def _random_gamma_grad(a: Num, x: Num) -> Num:
 
 def times_log(exponent: Any, logarithm: Any) -> Array:
     """Their product, and 0 for an exponent of 0, whatever the logarithm."""
-    return select_n(eq(exponent, like(exponent, 0.0)), mul(exponent, logarithm), exponent)
+    product = mul(exponent, logarithm)
+    exponent = repeat(exponent, core.get_aval(product).shape)  # one of rank 0 goes with any shape
+    return select_n(eq(exponent, like(exponent, 0.0)), product, exponent)
 
 
 def _density(a: Any, x: Any) -> Array:

@@ -375,6 +375,13 @@ FUNCTIONS = (
         (0.0,),
         domain=lambda a, b, x: all(abs(v) < 100 for v in (a, b, x)) and b > 0,
         orders=1,
+        limits=(
+            Limit(
+                "a < 1e-6, x < 0 or x > 20",
+                "terms of both signs cancel, the series for large x is used too early, that for a = 0 has one term",
+                lambda a, b, x: (a < 1e-6) | (x < 0) | (x > 20),
+            ),
+        ),
     ),
     _of("polygamma", lambda x: mp.polygamma(1, x), 0.0, 1.0, -1.0, before=(1,), domain=lambda x: x > 0),
     _of("polygamma", lambda x: mp.polygamma(3, x), 0.0, 1.0, -1.0, before=(3,), domain=lambda x: x > 0),

@@ -110,3 +110,9 @@ def test_functions_have_the_arguments_of_jax():
     for name in [name for name in special.__all__ if hasattr(theirs, name)]:  # releases differ in what there is
         have, want = (inspect.signature(getattr(m, name)).parameters for m in (special, theirs))
         assert list(have) == list(want), name
+
+
+def test_incomplete_functions_of_scalar_parameters_have_derivatives():
+    x = np.array([0.25, 0.5], np.float32)
+    total = px.grad(lambda x: (px.scipy.special.betainc(2.0, 1.0, x) + px.scipy.special.gammainc(1.0, x)).sum())
+    np.testing.assert_allclose(total(x), 2 * x + np.exp(-x), rtol=1e-6)
