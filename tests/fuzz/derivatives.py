@@ -28,6 +28,8 @@ scipy.special: gammaln psi erf erfc erfinv expit logit log_ndtr ndtr ndtri i0 i0
 scipy.stats: norm.logpdf norm.logcdf norm.cdf norm.logsf norm.sf norm.ppf cauchy.logpdf laplace.logpdf logistic.logpdf
   logistic.logcdf t.logpdf gamma.logpdf chi2.logpdf expon.logpdf poisson.logpmf
 """
+STANDARDIZED = "px.nn.standardize($)[0]"
+AVERAGE = "px.numpy.average($, weights=px.numpy.exp($))"
 VECTORS = [
     "px.nn.softmax($)[0]",
     "px.nn.log_softmax($)[0]",
@@ -46,8 +48,8 @@ VECTORS = [
     "px.numpy.sort($)[1]",
     "px.numpy.median($)",
     "px.numpy.quantile($, 0.3)",
-    "px.nn.standardize($)[0]",
-    "px.numpy.average($, weights=px.numpy.exp($))",
+    STANDARDIZED,
+    AVERAGE,
     "px.nn.logsumexp($, b=px.numpy.arange(3.0))",
     "px.numpy.interp($[0], px.numpy.arange(3.0), $)",
     "px.numpy.convolve($, $)[2]",
@@ -63,8 +65,8 @@ TERMS = {
     "px.numpy.linalg.norm($)": "$ * $",
     "px.numpy.var($)": "$ * $",
     "px.numpy.std($)": "$ * $",
-    "px.nn.standardize($)[0]": "$ * $ * $",
-    "px.numpy.average($, weights=px.numpy.exp($))": "px.numpy.exp($) * px.numpy.maximum(1, abs($))",
+    STANDARDIZED: "$ * $ * $",
+    AVERAGE: "px.numpy.exp($) * px.numpy.maximum(1, abs($))",
     "px.numpy.prod($)": "$ * px.numpy.roll($, 1)",
     "px.numpy.cumprod($)[-1]": "$ * px.numpy.roll($, 1)",
     "px.numpy.trapezoid($, $ * $)": "$ * $ * $",
@@ -74,7 +76,7 @@ TERMS = {
 TERMS_OF_SECOND = dict.fromkeys(
     [f"px.{name}(v[0], v[1])" for name in ("numpy.power", "numpy.float_power", "lax.pow")],
     "px.numpy.float_power(abs(v[0]), v[1] - 2)",
-) | {"px.numpy.average($, weights=px.numpy.exp($))": "px.numpy.exp($) ** 2"}
+) | {AVERAGE: "px.numpy.exp($) ** 2"}
 # Derivatives of these orders are sums and products of probabilities, of which those near 1 are as accurate as eps.
 OF_PROBABILITIES = {
     "px.nn.softmax($)[0]": (1, 2),
@@ -83,6 +85,7 @@ OF_PROBABILITIES = {
     "px.nn.logmeanexp($)": (2,),
     "px.nn.logsumexp($, b=px.numpy.arange(3.0))": (2,),
     "px.lax.cumlogsumexp($)[-1]": (2,),
+    AVERAGE: (1, 2),
 }
 FIRST_ONLY = {"px.lax.igamma", "px.lax.igammac"}  # their second derivatives by `a` are refused, as documented
 POINTS = 24
@@ -233,15 +236,17 @@ def rounding(case: DerivativeCase, points: Any, exact: Any, before: list[Any]) -
     """By how much derivatives by elements of a vector may be off in any case.
 
     That is what a few units in the last places of the largest derivative make, and for second derivatives those in the
-    first ones where the largest argument changes as a whole.
+    first ones where the largest argument changes as a whole. The same holds for the value of `standardize`, which does
+    not depend on the unit of its arguments. In `average` probabilities are multiplied by the arguments.
     """
     text = template(case)
     if "$" not in text:
         return 0.0
-    size = largest(exact)
-    if case.order == 2:
-        size = size + before[1] / np.maximum(largest(points), np.finfo(np.float32).tiny)
-    return 16 * EPS * size + 4 * EPS * (case.order in OF_PROBABILITIES.get(text, ()))
+    size, argument = largest(exact), largest(points)
+    if case.order == 2 or text == STANDARDIZED:
+        size = size + before[-1] / np.maximum(argument, np.finfo(np.float32).tiny)
+    unit = np.maximum(argument, 1) if text == AVERAGE else 1.0
+    return 16 * EPS * size + 4 * EPS * unit * (case.order in OF_PROBABILITIES.get(text, ()))
 
 
 def known(case: DerivativeCase, points: Any, exact: Any, before: list[Any]) -> Any:
