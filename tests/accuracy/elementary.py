@@ -143,15 +143,6 @@ def _zeros(interval: str, width: float, *centers: float, order: int) -> Limit:
     )
 
 
-def _root_overflows(n: float) -> Callable[..., np.ndarray]:
-    """Whether the n-th power of the last argument leaves the range."""
-    return lambda form, *xs: (abs(xs[-1]) < 2.0 ** (form.least / n)) | (abs(xs[-1]) > 2.0 ** (form.most / n))
-
-
-_OF_DIVISION = (
-    *_by_format("y**2 out of range, first derivatives", _root_overflows(2), 1, reason="XLA divides by y**2"),
-    *_by_format("y**3 out of range, second derivatives", _root_overflows(3), 2, reason="XLA divides by y**3"),
-)
 _OF_INVERSE_SQUARE = _by_format(
     "x**4 within 2 binades of the end of the range, second derivative",
     lambda form, x: abs(x) >= 2.0 ** ((form.most - 2) / 4),
@@ -290,6 +281,14 @@ _OF_SINC = (
 _VANISHING_SLOPE = _by_format(
     "exp(-abs(x)) within 2 binades of the smallest number", lambda form, x: abs(x) > -math.log(4 * form.tiny), 2
 )
+_OF_SQUAREPLUS = Limit(
+    "abs(x) < 1, second derivative",
+    "roundings of several products add up",
+    lambda x: abs(x) < 1,
+    dtypes=("float64",),
+    orders=(2,),
+    at_most=12,
+)
 _OF_SILU = (
     _AT_MINUS_INFINITY,
     *_VANISHING_EXP,
@@ -319,8 +318,8 @@ _OF_GELU = (
         lambda form, x: (x < -1) & (-x * x / 2 - np.log(abs(x)) < math.log(form.tiny * 16)),
     ),
     *_by_format(
-        "exp(-x**2 / 2) within 4 binades of the smallest number, second derivative",
-        lambda form, x: -x * x / 2 < math.log(form.tiny * 16),
+        "exp(-x**2 / 2) within 16 binades of the smallest number, second derivative",
+        lambda form, x: -x * x / 2 < math.log(form.tiny * 2**16),
         2,
     ),
     Limit("x < -3", "x / sqrt(2) is rounded before erfc", lambda x: x < -3, at_most=2048),
@@ -361,7 +360,7 @@ FUNCTIONS = (
     _two("numpy.add", lambda x, y: x + y, dtypes=ALL),
     _two("numpy.subtract", lambda x, y: x - y, dtypes=ALL),
     _two("numpy.multiply", lambda x, y: x * y, dtypes=ALL),
-    _two("numpy.divide", lambda x, y: x / y, (), (0.0,), dtypes=ALL, limits=_OF_DIVISION),
+    _two("numpy.divide", lambda x, y: x / y, (), (0.0,), dtypes=ALL),
     _two(
         "numpy.power",
         _power,
@@ -490,7 +489,7 @@ FUNCTIONS = (
         limits=_OF_GELU_BY_TANH,
     ),
     _nn("soft_sign", lambda x: x / (1 + abs(x)), 0.0, limits=(_AT_INFINITIES,)),
-    _nn("squareplus", lambda x: (x + mp.sqrt(x * x + 4)) / 2, 0.0, singular=((),)),
+    _nn("squareplus", lambda x: (x + mp.sqrt(x * x + 4)) / 2, 0.0, singular=((),), limits=(_OF_SQUAREPLUS,)),
     _nn("log1mexp", _log1mexp, 0.0, 0.6931, domain=lambda x: x > 0, limits=(_log1p_limit("0.7 < x < 1.1", 0.7, 1.1),)),
     _nn("relu", lambda x: max(x, 0), 0.0),
     _nn("relu6", lambda x: min(max(x, 0), 6), 0.0, 6.0),
