@@ -54,7 +54,7 @@ def several(form: Format, landmarks: tuple[tuple[float, ...], ...], step: int, e
         axes = [[x for (x,) in unary(form, marks, step, 1)] for marks in landmarks]
     else:
         axes = [[x for x in parts(form, marks, step, 1) if math.isfinite(x)] for marks in landmarks]
-    count = 1500 * each // max(step, 1) + 200
+    count = 1700 * each // max(step, 1) + 40
     tuples = [tuple(rng.choice(axis) for axis in axes) for _ in range(count)]
     if form.is_complex:
         return tuples

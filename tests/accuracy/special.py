@@ -365,6 +365,14 @@ FUNCTIONS = (
         1.0,
         before=(2.5, 3.5),
         domain=lambda x: 0 < x < 1,
+        limits=(
+            Limit(
+                "x near the least numbers, second derivative",
+                "the first derivative, of which it is a multiple, is below the normal numbers",
+                lambda x: x < 1e-24,
+                orders=(2,),
+            ),
+        ),
     ),
     # Reverse mode of its second derivatives is not supported.
     _several(
