@@ -174,6 +174,8 @@ lowering._layers[:] = [layer for layer in lowering._layers if layer.applies.__mo
 
 @pytest.mark.parametrize("name", _FAULTY)
 def test_each_fault_is_there_as_the_table_says(jaxlib, name, monkeypatch):
+    if name == "bounds of terms" and jaxlib.release < (0, 10, 1):
+        pytest.skip("this release was seen right in the program of this test only, so that the guard stays")
     monkeypatch.delenv("XLA_FLAGS", raising=False)  # quick compilation has other faults
     monkeypatch.delenv("PRIMAX_COMPILATION_CACHE_DIR", raising=False)
     tries = 4 if jaxlib.has_fault(name) else 1
