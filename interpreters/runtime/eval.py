@@ -93,7 +93,8 @@ def apply_primitive(primitive: Any, *args: Any, **params: Any) -> Any:
         in_order = dict(sorted(params.items()))
         ordered_key = params_key(in_order) if params else ()
         function = primitive.programs.get_or_make(ordered_key, lambda: _dispatched(primitive, in_order, ordered_key))
-        primitive.programs.put(key, function)
+        if key != ordered_key:
+            primitive.programs.put(key, function)
     try:
         return function(*args)
     except (SystemError, AttributeError, RecursionError):
