@@ -360,7 +360,8 @@ def _from_spectrum_jvp(primals: Any, tangents: Any, *, singular: bool, turned: b
             turns = [ad.instantiate_zeros(t) for t in t_parts]
         changes = from_spectrum_p.bind(w, t_ct, *frames, *turns, singular=singular, turned=bool(turns))
     if turned:  # a third derivative
-        changes = [ad.add_tangents(changes[0], _unknown_in_blocks(w, get_aval(outs[0]), singular)), *changes[1:]]
+        moved = tangents[0], t_parts[0], t_parts[len(frames)]
+        changes = [ad.add_tangents(changes[0], _unknown(w, moved, get_aval(outs[0]), singular)), *changes[1:]]
     return outs, changes
 
 
@@ -377,14 +378,26 @@ def _from_spectrum_transpose(cts: Any, w: Any, ct: Any, *parts: Any, singular: b
     return [None, zeros[0], *known, *zeros[1:]]
 
 
-def _unknown_in_blocks(w: Any, aval: ShapedArray, singular: bool) -> Array:
-    """NaN in blocks of equal values, beside the diagonal, and of vanishing singular values; zero elsewhere."""
+def _unknown(w: Any, tangents: Sequence[Any], aval: ShapedArray, singular: bool) -> Any:
+    """A linear function of the tangents of values and of matrices, for derivatives that are not known.
+
+    It is NaN in blocks of equal values, beside the diagonal, and of vanishing singular values; elsewhere it is zero.
+    """
     unknown = bitwise.bitwise_and(equal_pairs(w, aval.shape), bitwise.bitwise_not(on_diagonals(aval.shape)))
     if singular:
         zero = along_rows(vanishing(w), aval.shape)
         unknown = bitwise.bitwise_or(unknown, bitwise.bitwise_and(zero, on_diagonals(aval.shape)))
-    zeros = broadcast_in_dim_p.bind(aval.dtype.type(0), shape=aval.shape, broadcast_dimensions=())
-    return select_n_p.bind(unknown, zeros, full_like(zeros, np.nan))
+    zeros = broadcast_in_dim_p.bind(get_aval(w).dtype.type(0), shape=aval.shape, broadcast_dimensions=())
+    factors = select_n_p.bind(unknown, zeros, full_like(zeros, np.nan))
+    of_values, *others = tangents
+    out: Any = ad.Zero(aval)
+    if type(of_values) is not ad.Zero:
+        product = arithmetic.mul(along_rows(of_values, aval.shape), factors)
+        out = convert_element_type_p.bind(product, new_dtype=aval.dtype, weak_type=False)
+    for t in others:
+        if type(t) is not ad.Zero:
+            out = ad.add_tangents(out, scaled(t, factors))
+    return out
 
 
 def _turns_abstract_eval(w: ShapedArray, *parts: ShapedArray, singular: bool, shared: bool) -> ShapedArray:
@@ -433,11 +446,15 @@ def _turns_jvp(primals: Any, tangents: Any, *, singular: bool, shared: bool) -> 
     w, *parts = primals
     frames = _halves(_halves(parts)[0])[0]
     out = spectral_turns_p.bind(*primals, singular=singular, shared=shared)
-    change = _sum(real_part(_unknown_in_blocks(w, get_aval(frames[0]), singular)), 1)
-    t_change = tangents[-len(frames) :]
+    count = len(frames)
+    moved = tangents[0], *(tangents[1 + k * count] for k in range(3))
+    unknown = _unknown(w, moved, get_aval(frames[0]), singular)
+    change = ad.Zero.from_primal_value(out) if type(unknown) is ad.Zero else _sum(real_part(unknown), 1)
+    t_change = tangents[-count:]
     if any(type(t) is not ad.Zero for t in t_change):
         ts = map(ad.instantiate_zeros, t_change)
-        change = arithmetic.add(change, spectral_changes_p.bind(w, *frames, *ts, singular=singular, shared=shared)[0])
+        known, *_ = spectral_changes_p.bind(w, *frames, *ts, singular=singular, shared=shared)
+        change = ad.add_tangents(change, known)
     return out, change
 
 

@@ -196,3 +196,15 @@ def test_determinants_have_gradients_where_pivots_vanish_and_norms_where_all_ele
     assert np.isnan(px.hessian(pnp.linalg.det)(stack[0])).any()
     for order in (None, 3):
         assert px.grad(lambda v, order=order: pnp.linalg.norm(v, order))(np.zeros(2)).tolist() == [0, 0]
+
+
+def test_third_derivatives_at_repeated_values_are_nan_in_both_modes_and_right_at_others():
+    for values in (pnp.linalg.eigvalsh, lambda a: pnp.linalg.svd(a, compute_uv=False)):
+
+        def total(s, d, values=values):
+            return px.hessian(lambda a: pnp.log(values(a)).sum())(s * pnp.diag(d)).sum()
+
+        both = px.jit(lambda d, f=total: (px.grad(f)(2.0, d), px.jvp(lambda s: f(s, d), (2.0,), (1.0,))[1]))
+        assert np.isnan(both(np.ones(2))).all()
+        # The Hessian's elements are -1 / (w[i] w[j]).
+        np.testing.assert_allclose(both(np.array([2.0, 1.0])), [0.5625, 0.5625], rtol=1e-6)

@@ -265,7 +265,7 @@ def _scaled(
     """Solve for vectors near 1, whose inner products neither overflow nor underflow.
 
     Returns:
-      The solution, and whether it was found: 0, the number of steps that did not suffice, or -1 if it is not finite.
+      The solution, and whether it was found: 0; the number of steps that did not suffice, at least 1; -1 if it or its residual is not finite.
     """
     zero = pnp.all(b == 0)
     size = _size_of(b, b - A(x))
@@ -275,8 +275,8 @@ def _scaled(
     rest = _square(unit - A(found))
     finite = pnp.isfinite(rest) & pnp.all(pnp.isfinite(found))
     # The residual of the recursion drifts from the true one, which may be twice as large before it is a failure.
-    converged = zero | ((_square(r) <= limit) & (rest <= 4 * limit))
-    info = pnp.where(converged, 0, pnp.where(finite, k, -1)).astype(dtypes.default_int_dtype())
+    converged = zero | (finite & (_square(r) <= limit) & (rest <= 4 * limit))
+    info = pnp.where(converged, 0, pnp.where(finite, pnp.maximum(k, 1), -1)).astype(dtypes.default_int_dtype())
     return pnp.where(zero, 0, found * size), info
 
 
@@ -321,7 +321,8 @@ def _solve(
 
 
 _INFO = """a number: 0 if the residual is within the tolerance, or twice that by rounding; the number
-        of steps if these did not suffice; -1 if the solution is not finite. If b is zero, the solution is zero"""
+        of steps, at least 1, if these did not suffice; -1 if the solution or its residual is not finite. If b is zero,
+        the solution is zero"""
 
 _ARGS = """
 

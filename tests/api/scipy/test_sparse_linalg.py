@@ -151,3 +151,12 @@ def test_solvers_say_whether_they_found_a_solution_and_take_vectors_of_any_size(
 def test_wrong_systems_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("solve", [linalg.cg, linalg.bicgstab, linalg.gmres])
+def test_what_is_not_a_solution_is_not_reported_as_one(solve) -> None:
+    A = np.diag([1.0, 2.0, 3.0]).astype(np.float32)
+    b = np.ones(3, np.float32)
+    infos = px.jit(px.vmap(lambda b: solve(A, b)[1]))(np.stack([b, b * np.inf, b * np.nan]))
+    assert infos.tolist() == [0, -1, -1]
+    assert solve(A, b, maxiter=0)[1] == 1
