@@ -265,7 +265,8 @@ def _scaled(
     """Solve for vectors near 1, whose inner products neither overflow nor underflow.
 
     Returns:
-      The solution, and whether it was found: 0; the number of steps that did not suffice, at least 1; -1 if it or its residual is not finite.
+      The solution, and whether it was found: 0; the number of steps that did not suffice, at least 1; -1 if the
+        solution or its residual is not finite.
     """
     zero = pnp.all(b == 0)
     size = _size_of(b, b - A(x))
