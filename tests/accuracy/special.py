@@ -421,9 +421,16 @@ FUNCTIONS = (
         orders=1,
         limits=(
             Limit(
-                "a < 1e-6, x < 0 or x > 20",
-                "terms of both signs cancel, the series for large x is used too early, that for a = 0 has one term",
-                lambda a, b, x: (a < 1e-6) | (x < 0) | (x > 20),
+                "a < 1e-6, or x < 0 and b - a < 1e-6",
+                "terms of both signs cancel, and the series for a = 0 has one term",
+                lambda a, b, x: (a < 1e-6) | ((x < 0) & (b - a < 1e-6)),
+            ),
+            Limit(
+                "other x < 0, derivatives",
+                "the derivatives of a power of e and of a series cancel",
+                lambda a, b, x: x < 0,
+                orders=(1,),
+                at_most=20_000,
             ),
         ),
     ),

@@ -19,6 +19,7 @@ from primax.scipy.special.operands import epsilon, tangent_of
 __all__ = ["hyp1f1", "hyp2f1"]
 
 _MOST_TERMS = 1000
+_SHIFT = 40.0
 
 
 def _is_pole(x: Any) -> Array:
@@ -41,24 +42,34 @@ def _gamma_ratio(above: tuple[Any, ...], below: tuple[Any, ...]) -> tuple[Any, A
 
 def _series(above: tuple[Any, ...], below: tuple[Any, ...], x: Any, most: int = _MOST_TERMS) -> Array:
     """The sum of x**k / k!, times rising factorials of `above`, divided by those of `below`."""
+    total, shifts = _scaled_series(above, below, x, most)
+    return total * pnp.exp(_SHIFT * shifts)
+
+
+def _scaled_series(above: tuple[Any, ...], below: tuple[Any, ...], x: Any, most: int = _MOST_TERMS) -> Any:
+    """The sum that `_series` has, divided by a power of exp(_SHIFT) lest it leave the range, and the exponent."""
     least = epsilon(x) / 4
 
     def goes_on(state: Any) -> Array:
-        k, term, total = state
+        k, term, total, _ = state
         return (k < most) & pnp.any(pnp.abs(term) * (1 + k) > least * pnp.abs(total))
 
-    def step(state: Any) -> tuple[Any, Any, Any]:
-        k, term, total = state
+    def step(state: Any) -> tuple[Any, Any, Any, Any]:
+        k, term, total, shifts = state
         factor = x / (k + 1)
         for parameter in above:
             factor = factor * (parameter + k)
         for parameter in below:
             factor = factor / pnp.where(parameter + k == 0, 1.0, parameter + k)
         term = pnp.where(factor == 0, 0.0, term * factor)  # an overflowed sum may end too
-        return k + 1, term, total + term
+        total = total + term
+        large = (pnp.abs(total) > 1e18) & (pnp.abs(total) < np.inf)
+        scale = pnp.where(large, np.exp(-_SHIFT), 1.0).astype(x.dtype)
+        return k + 1, term * scale, total * scale, shifts + large.astype(x.dtype)
 
     one = pnp.ones_like(x)
-    return lax.while_loop(goes_on, step, (pnp.zeros((), x.dtype), one, one))[2]
+    _, _, total, shifts = lax.while_loop(goes_on, step, (pnp.zeros((), x.dtype), one, one, pnp.zeros_like(x)))
+    return total, shifts
 
 
 def _kummer_polynomial(a: Any, b: Any, x: Any) -> Array:
@@ -102,13 +113,17 @@ def _hyp1f1_of(a: Any, b: Any, x: Any) -> Array:
     top, size = pnp.where(negative, b - a, a), pnp.abs(x)
     limit = 100.0 if x.dtype == np.float64 else 50.0
     ends = _is_pole(top)
-    far = (size > limit) & ~ends & (size < np.inf)
-    near = _series((top,), (b,), pnp.where(far | ~(size < np.inf), 0.0, size))
+    # The terms of the asymptotic series must shrink from the start; beyond 500 the other series takes too many.
+    shrinks = pnp.abs((b - top) * (1 - top)) < 0.5 * size
+    far = (size > limit) & (shrinks | (size > 500)) & ~ends & (size < np.inf)
+    near, shifts = _scaled_series((top,), (b,), pnp.where(far | ~(size < np.inf), 0.0, size))
     power, rest = _asymptotic(
         pnp.where(far, top, 1.0), pnp.where(far & ~_is_pole(b), b, 1.0), pnp.where(far, size, limit)
     )
     outside = rest * pnp.exp(power + pnp.where(negative, 0.0, size))  # for negative x, times e**x
-    out = pnp.where(far, outside, near * pnp.exp(pnp.where(negative & ~far, x, 0.0)))
+    # By halves: the power may be too small where the product is not.
+    power = pnp.exp(0.5 * (_SHIFT * shifts + pnp.where(negative & ~far, x, 0.0)))
+    out = pnp.where(far, outside, near * power * power)
     recurs = _is_pole(a) & (a > -100 * _MOST_TERMS) & (b > 0)
     finite = pnp.where(_is_pole(a) & (size < np.inf), x, 0.0)
     by_terms = _series((a,), (b,), pnp.where(recurs, 0.0, finite))
