@@ -138,7 +138,7 @@ def _sum_apart(ctx: LoweringRuleContext, values: Sequence[Any], params: dict[str
 
 
 _EXTREMA = {"reduce_max", "reduce_min"}
-_FLOATS = ("bfloat16", "float16", "float32")
+_FLOATS = ("bfloat16", "float16", "float32", "float64")
 _SHIFTING = {"broadcast_in_dim", "eq", "expand_dims", "max", "reshape", "select_n", "stop_gradient"}
 
 

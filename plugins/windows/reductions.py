@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from primax.extend.rule_types import Rules, Table
 from primax.plugins.arithmetic import add, max, min
 from primax.plugins.bitwise import bitwise_and, bitwise_or
 from primax.plugins.comparison import ge_p, le_p
-from primax.plugins.reductions import ADD, MAX, MIN, Combine, Monoid, fold_along
-from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, select_n_p, zero_of
+from primax.plugins.reductions import ADD, MAX, MIN, Combine, Monoid, fold_along, reduce_max, reduce_min
+from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, reshape, select_n_p, zero_of
 from primax.plugins.windows.geometry import (
     DILATED,
     Params,
@@ -42,6 +43,7 @@ _MONOIDS: dict[core.Primitive, Monoid] = {
     reduce_window_min_p: MIN,
 }
 _BY_FUNCTION: dict[Any, core.Primitive] = {add: reduce_window_sum_p, max: reduce_window_max_p, min: reduce_window_min_p}
+_EXTREMA = {reduce_window_max_p: reduce_max, reduce_window_min_p: reduce_min}
 _BY_PRIMITIVE = {monoid.combine: primitive for primitive, monoid in _MONOIDS.items()}
 
 
@@ -142,8 +144,12 @@ def _lowering(primitive: core.Primitive, monoid: Monoid, by_axis: bool) -> Calla
         start = monoid.ir_start(out.dtype)
         if empty(ctx):
             return [mlir.broadcast_scalar(start, out)]
-        program = monoid.program(out.dtype)
         shape = ctx.avals_in[0].shape
+        whole = _whole_axes(shape, params) if by_axis and primitive in _EXTREMA else ()
+        if whole:  # XLA makes a reduction of it, which has a guard for NaN
+            reduction = partial(_EXTREMA[primitive], axes=whole)
+            return mlir.lower_fun(lambda x: reshape(reduction(x), out.shape), multiple_results=False)(ctx, x)
+        program = monoid.program(out.dtype)
         for part in _parts(params) if by_axis else [params]:
             before, shape = shape, shape_of_windows(shape, **part)
             (x,) = window_region(ctx, [out.update(shape=shape)], [x], [start], program, part, before)
@@ -151,6 +157,18 @@ def _lowering(primitive: core.Primitive, monoid: Monoid, by_axis: bool) -> Calla
 
     lowering.__name__ = f"lower({primitive})"
     return lowering
+
+
+def _whole_axes(shape: Sequence[Any], params: Params) -> tuple[int, ...]:
+    """The axes along which the only window is the whole array; none if there are several windows along another one."""
+    axes = []
+    for d, size in enumerate(shape):
+        along = {name: value[d] for name, value in params.items()}
+        if along != DILATED:
+            if along != {**DILATED, "window_dimensions": size, "window_strides": along["window_strides"]}:
+                return ()
+            axes.append(d)
+    return tuple(axes)
 
 
 def _parts(params: Params) -> list[Params]:

@@ -46,7 +46,8 @@ def test_exponentials_of_a_known_nan_are_nan(dtype):
     assert all(np.isnan(np.asarray(out).astype(np.complex64)).all() for out in compiled(f, x)(x))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@px.enable_x64(True)
 def test_extrema_keep_nan(dtype):
     x = np.zeros((5, 2000), np.float32)
     x[1, 7] = x[2, -1] = np.nan
@@ -55,18 +56,21 @@ def test_extrema_keep_nan(dtype):
     x = x.astype(dtype)
 
     def f(x):
-        return pnp.max(x, 1), pnp.min(x, 1), pnp.max(x), pnp.min(x[3:]), pnp.max(x.T * 2, 0)
+        pooled = lax.reduce_window(x, -np.inf, lax.max, (1, 2000), (1, 7), "VALID")[:, 0]
+        return pnp.max(x, 1), pnp.min(x, 1), pnp.max(x), pnp.min(x[3:]), pnp.max(x.T * 2, 0), pooled
 
     for out, right in zip(compiled(f, x)(x), [np.asarray(y) for y in f_of_numpy(x.astype(np.float32))], strict=True):
         np.testing.assert_array_equal(np.asarray(out).astype(np.float32), right)
 
 
 def f_of_numpy(x):
-    return np.max(x, 1), np.min(x, 1), np.max(x), np.min(x[3:]), np.max(x.T * 2, 0)
+    return np.max(x, 1), np.min(x, 1), np.max(x), np.min(x[3:]), np.max(x.T * 2, 0), np.max(x, 1)
 
 
-def test_sums_of_maxima_keep_nan():
-    x = np.ones((8, 1024), np.float32)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@px.enable_x64(True)
+def test_sums_of_maxima_keep_nan(dtype):
+    x = np.ones((8, 1024), dtype)
     x[1] = np.nan
 
     def f(x):
