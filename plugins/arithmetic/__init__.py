@@ -484,17 +484,17 @@ def _sign_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Sequence[mlir.ir.Va
 
 
 def _direction(z: Any) -> Array:
-    """z / abs(z), and 0 for 0; the parts are scaled first, so that no modulus leaves the range."""
+    """z / abs(z), and z for 0; the parts are scaled first, so that no modulus leaves the range."""
     parts = [real_p.bind(z), imag_p.bind(z)]
     larger = max(*[abs(part) for part in parts])
     shape = core.get_aval(larger).shape
-    ones, zeros = repeat(like(larger, 1.0), shape), repeat(like(larger, 0.0), shape)
-    infinite, none = eq(larger, like(larger, np.inf)), eq(larger, zeros)
+    ones = repeat(like(larger, 1.0), shape)
+    infinite, none = eq(larger, like(larger, np.inf)), eq(larger, like(larger, 0.0))
 
     def scaled(part: Any) -> Array:
         # Of numbers with an infinite part only the infinite parts count.
         end = select(bitwise_and(infinite, eq(abs(part), larger)), sign(part), div(part, larger))
-        return select(none, zeros, end)
+        return select(none, part, end)
 
     x, y = map(scaled, parts)
     modulus = select(none, ones, abs(complex(x, y)))

@@ -18,6 +18,8 @@ WHOLE = (
     "jax.experimental.jax2tf",
     "jax.experimental.mosaic",
     "jax.experimental.pallas",
+    "jax.experimental.source_mapper",
+    "jax.experimental.sparse.test_util",
     "jax.experimental.thunky",
     "jax.extend.mlir.dialects",
     "jax.extend.mlir.ir",
