@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import doctest
+import re
 from pathlib import Path
 
 import pytest
 
 from primax import config
 from primax.core import experimental
-from primax.extend.core import rule_tables
+from primax.extend.commands.coverage import coverage
+from primax.extend.core import primitives, rule_tables
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -28,3 +30,11 @@ def test_the_examples_of_a_document_run(path, monkeypatch):
             del rule_tables[kind]
     assert not failed
     assert tried or "```python" not in path.read_text()
+
+
+def test_the_picture_of_the_readme_shows_the_rules_that_there_are():
+    cells = re.findall(r"<title>(\w+): (\w+), ([\w ]+)</title>", (ROOT / "docs" / "rules.svg").read_text())
+    assert len(cells) == 25
+    for name, kind, status in cells:
+        if name != "gauss":  # it is defined in the README
+            assert coverage(getattr(primitives, f"{name}_p"), kind).status == status

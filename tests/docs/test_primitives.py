@@ -21,7 +21,7 @@ POSITIVE = np.abs(X)
 
 # For each document its primitives: samples, or why it is there as it is.
 DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
-    "README.md": {"cube": [Sample([X])]},
+    "README.md": {"gauss": [Sample([X])]},
     "docs/api-policy.md": {"mine": "it shows a warning"},
     "docs/checkify.md": {"probability": "it shows a rule of the checker, and has no other"},
     "docs/comparison.md": {
