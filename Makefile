@@ -8,7 +8,7 @@ JOBS ?= auto
 SECONDS ?= 1200
 SEED ?= 0
 
-.PHONY: help setup demo demo-for-jax demo-sharded test test-suite test-x64 costs test-slow test-processors test-gpu test-matrix test-oldest canary accuracy fuzz mutants doctest lint format surface ecosystem golden bench clean
+.PHONY: help setup demo demo-for-jax demo-sharded test test-suite test-x64 costs test-slow test-processors test-gpu test-matrix test-oldest canary accuracy fuzz mistakes mutants doctest lint format surface ecosystem golden bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make test-matrix      run the tests in fresh environments: the oldest, a middle and the newest release of jaxlib"
 	@echo "make accuracy         measure errors of all functions and derivatives against mpmath; writes docs/accuracy.md; an hour"
 	@echo "make fuzz             compare random calls with jax; options: SECONDS=1200 SEED=0 ONLY=name, see tests/fuzz/README.md"
+	@echo "make mistakes         print what primax and jax say about 150 mistakes of users; options: ONLY=text"
 	@echo "make mutants          break rules one by one and count what the tests find; options: SECONDS=3600 SEED=0 ONLY=name"
 	@echo "make canary           check in seconds that the installed jaxlib has what primax uses"
 	@echo "make lint             run ruff and mypy"
@@ -110,6 +111,9 @@ canary: $(VENV)/.dev
 
 fuzz: $(VENV)/.dev
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED) $(if $(ONLY),--only $(ONLY))
+
+mistakes: $(VENV)/.dev
+	PYTHONPATH=tests $(BIN)/python -m mistakes $(if $(ONLY),--only "$(ONLY)")
 
 golden: $(VENV)/.dev
 	PYTHONPATH=tests XLA_FLAGS= $(BIN)/python -m golden
