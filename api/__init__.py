@@ -217,6 +217,7 @@ _SUBMODULES = frozenset(
         "numpy",
         "ode",
         "ops",
+        "plugins",
         "profiler",
         "random",
         "scipy",

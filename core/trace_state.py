@@ -61,7 +61,7 @@ class Thread(threading.local):
       here: the state for hot paths, with `source` and `config`.
       depth: how many traces are nested.
       axes: the sizes of named axes; replaced, never changed in place.
-      scope: the names of the current scopes, within the program being traced; see `primax.interpreters.scopes`.
+      scope: the names of the current scopes, within the program being traced; see `interpreters/scopes.py`.
       scope_trace: the trace in which the innermost of these scopes began.
       attributes: attributes for XLA on the operations of new equations, by name.
       ended: weak references to traces that have ended and were not examined yet, if `check_tracer_leaks` is on.

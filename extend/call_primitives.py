@@ -13,6 +13,7 @@ from primax.extend.held_programs import held_types
 from primax.extend.interpreters import ad
 
 __all__ = ["create_call_primitive", "eval_jaxpr_transpose", "register_call_primitive_rules"]
+__dir__ = __all__.copy
 
 
 def create_call_primitive(name: str, inline_jax_late: bool = True) -> Primitive:

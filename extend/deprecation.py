@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from primax.core.caller import author
 
 __all__ = ["Deprecation", "deprecated", "deprecations", "renamed"]
+__dir__ = __all__.copy
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -38,6 +38,7 @@ __all__ = [
     "tangents_of",
     "trimmed",
 ]
+__dir__ = __all__.copy
 
 
 def held_types(parameter: str) -> Callable[..., tuple[Any, Any]]:

@@ -18,6 +18,7 @@ from primax.interpreters.partial_eval import close_over
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["Interpreter", "Transformed", "replay"]
+__dir__ = __all__.copy
 
 Rule = Callable[..., Any]
 _R = TypeVar("_R", bound=Rule)

@@ -9,6 +9,7 @@ from primax.extend.provisional.programs import Signature, surroundings, trace
 from primax.interpreters.runtime.pipeline import Program
 
 __all__ = ["Program", "stage"]
+__dir__ = __all__.copy
 
 
 def stage(

@@ -24,6 +24,7 @@ __all__ = [
     "TransposeRule",
     "TypeRule",
 ]
+__dir__ = __all__.copy
 
 
 class ImplRule(Protocol):

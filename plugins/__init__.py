@@ -7,3 +7,4 @@ from __future__ import annotations
 from primax.extend.provisional.records import allow_overrides, register, unregister
 
 __all__ = ["allow_overrides", "register", "unregister"]
+__dir__ = __all__.copy

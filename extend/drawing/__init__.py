@@ -11,3 +11,4 @@ from __future__ import annotations
 from primax.extend.drawing.picture import Picture, visualize
 
 __all__ = ["Picture", "visualize"]
+__dir__ = __all__.copy
