@@ -19,7 +19,7 @@ def main() -> None:
     options = parser.parse_args()
     programs = {name: program for name, program in mistakes().items() if options.only in name}
     libraries = [
-        name for name in LIBRARIES if name == "primax" or not options.primax and importlib.util.find_spec(name)
+        name for name in LIBRARIES if name == "primax" or (not options.primax and importlib.util.find_spec(name))
     ]
     found = {
         library: reports(library, programs, {f"{library.upper()}_TRACEBACK_FILTERING": options.filtering})

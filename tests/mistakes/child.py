@@ -13,7 +13,7 @@ from typing import Any
 
 
 def report(path: Path) -> tuple[int, str, str, str]:
-    """The number of lines, the class and the message of the exception, and the text that Python prints for a program that fails."""
+    """What Python prints for a program that fails: the number of lines, the class, the message, and all of it."""
     try:
         exec(compile(path.read_text(), str(path), "exec"), {"__name__": "__main__"})
     except Exception as error:
