@@ -2,7 +2,8 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Errors only: pip shows the warnings of setuptools, too.
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 SOURCES := $(sort $(shell find api core extend interpreters plugins -name '*.py' -o -name '*.pyi' -o -name '*.in' -o -name '*.json' -o -name '*.toml' -o -name py.typed))
 JOBS ?= auto
 SECONDS ?= 1200
@@ -154,7 +155,8 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A python may be on the path and yet not run (a version manager's shim), or lack ensurepip: try before choosing.
-$(VENV)/.python:
+# The groups of pyproject.toml need pip 25.1.
+$(VENV)/.base:
 	@for python in $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3 python); do \
 	  if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 	    echo "$(VENV): $$($$python --version)"; \
@@ -162,13 +164,13 @@ $(VENV)/.python:
 	      || { $$python -m venv --clear --without-pip $(VENV) \
 	           && $$python -m pip --quiet --python $(BIN)/python install pip; } \
 	      || exit 1; \
-	    $(PIP) install "setuptools>=77" && touch $@; exit; \
+	    $(PIP) install --upgrade "pip>=25.1" "setuptools>=77" && touch $@; exit; \
 	  fi; \
 	done; \
 	echo "primax needs Python 3.11 or later; none was found. Name one: make PYTHON=/path/to/python" >&2; exit 1
 
 # Changes only when a source file comes or goes: the editable install is a tree of links to the files it found.
-$(VENV)/.sources: $(VENV)/.python force
+$(VENV)/.sources: $(VENV)/.base force
 	@echo '$(SOURCES)' | cmp -s - $@ || echo '$(SOURCES)' > $@
 
 .PHONY: force
@@ -176,19 +178,20 @@ force:
 
 # pip compiles the modules that it copies, not those behind links: a Python that writes no bytecode would start slowly.
 COMPILE = $(BIN)/python -m compileall -q build/__editable__.*
+METADATA := pyproject.toml setup.py
 
-$(VENV)/.dev: $(VENV)/.sources pyproject.toml
-	$(PIP) install --no-build-isolation --editable ".[test,oracle,lint,demo]"
+$(VENV)/.dev: $(VENV)/.sources $(METADATA)
+	$(PIP) install --no-build-isolation --editable ".[oracle]" --group dev
 	@$(COMPILE)
 	@touch $@
 
-$(VENV)/.demo: $(VENV)/.sources pyproject.toml $(wildcard examples/primax-swish/pyproject.toml)
-	$(PIP) install --no-build-isolation --editable ".[demo]" --editable examples/primax-swish
+$(VENV)/.demo: $(VENV)/.sources $(METADATA) $(wildcard examples/primax-swish/pyproject.toml)
+	$(PIP) install --no-build-isolation --group demo --editable . --editable examples/primax-swish
 	@$(COMPILE)
 	@touch $@
 
 # An environment without jax for the packages that were written for it.
-$(VENV)/.for-jax: $(VENV)/.sources pyproject.toml $(wildcard examples/for_jax/*.txt)
+$(VENV)/.for-jax: $(VENV)/.sources $(METADATA) $(wildcard examples/for_jax/*.txt)
 	$(BIN)/python -m venv --clear $(VENV)/for-jax
 	$(VENV)/for-jax/bin/python -m pip --quiet install . -r examples/for_jax/requirements.txt
 	$(VENV)/for-jax/bin/python -m pip --quiet install --no-deps -r examples/for_jax/packages.txt

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from primax import __version__
 from primax.extend import backend
 from primax.extend.core import Array
 from primax.extend.provisional import runtime
@@ -39,8 +40,9 @@ def print_environment_info(return_string: bool = False) -> str | None:
     Args:
       return_string: whether to return the text instead of printing it.
     """
-    lines = [f"{name + ':':8}{version(name)}" for name in ("primax", "jaxlib")]
-    lines += [
+    lines = [
+        f"primax: {__version__}",
+        f"jaxlib: {version('jaxlib')}",
         f"numpy:  {np.__version__}",
         f"python: {sys.version}",
         f"devices: {', '.join(map(str, backend.devices()))}",

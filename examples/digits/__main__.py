@@ -15,7 +15,7 @@ try:
 except ModuleNotFoundError as error:
     sys.exit(
         f"{error.name} cannot be imported. `make demo` installs everything and runs the demo. By hand:\n"
-        "  pip install '.[demo]' examples/primax-swish && cd examples && python -m digits"
+        "  pip install --group demo . examples/primax-swish && cd examples && python -m digits"
     )
 
 

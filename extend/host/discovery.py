@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from primax.interpreters.runtime.distributions import Read, distributions, entry_points, identity, normalized
+from primax.interpreters.runtime.distributions import PRIMAX, Read, distributions, entry_points, identity, normalized
 
 __all__ = ["ApiRange", "Found", "installed_plugins"]
 
@@ -94,7 +94,7 @@ def installed_plugins(version: str | None = None) -> tuple[list[Found], list[Fou
     own, others = [], []
     for read in distributions(version):
         offers = _offers(read)
-        if offers and _is_primax(offers[0].distribution):
+        if offers and normalized(offers[0].distribution) == PRIMAX:
             own += offers if version is not None else []
         else:
             others += offers
@@ -103,10 +103,6 @@ def installed_plugins(version: str | None = None) -> tuple[list[Found], list[Fou
         return plugin.name, plugin.distribution, plugin.version, plugin.entry_point
 
     return sorted(own, key=order), sorted(others, key=order)
-
-
-def _is_primax(distribution: str) -> bool:
-    return normalized(distribution) == "primax"
 
 
 def _offers(read: Read) -> list[Found]:

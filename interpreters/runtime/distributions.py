@@ -11,6 +11,7 @@ from functools import partial
 from importlib.machinery import PathFinder
 from typing import Any, NamedTuple
 
+PRIMAX = "primax-core"  # what installs primax; the distribution named primax is another project's
 _HEADER = r"(?im)^(name|version):(.*)$"
 
 Read = Callable[[str], str | None]
@@ -78,28 +79,25 @@ def entry_points(text: str, *sections: str) -> dict[str, list[tuple[str, str]]]:
 def distributions(version: str | None = None) -> Iterator[Read]:
     """The readers of each distribution's metadata; of several distributions with one name, the first on `sys.path`.
 
-    Distributions named primax count only if they have the given version.
+    Distributions of primax itself count only if they have the given version.
     """
     seen = set()
-    folders = _metadata_folders()
-    if folders is not None:
-        for folder in folders:
-            name = normalized(os.path.basename(folder).rpartition(".")[0].partition("-")[0])
-            read = partial(_read, folder)
-            if name not in seen and not _is_another_primax(read, name, version):
-                seen.add(name)
-                yield read
-        return
-    for distribution in importlib.import_module("importlib.metadata").distributions():
-        read = partial(_read_any, distribution)
-        name = normalized(identity(read)[0])
-        if name not in seen and not _is_another_primax(read, name, version):
+    for name, read in _readers():
+        is_another = name == PRIMAX and version is not None and identity(read)[1] != version
+        if name not in seen and not is_another:
             seen.add(name)
             yield read
 
 
-def _is_another_primax(read: Read, name: str, version: str | None) -> bool:
-    return name == "primax" and version is not None and identity(read)[1] != version
+def _readers() -> Iterator[tuple[str, Read]]:
+    folders = _metadata_folders()
+    if folders is not None:
+        for folder in folders:
+            yield normalized(os.path.basename(folder).rpartition(".")[0].partition("-")[0]), partial(_read, folder)
+        return
+    for distribution in importlib.import_module("importlib.metadata").distributions():
+        read = partial(_read_any, distribution)
+        yield normalized(identity(read)[0]), read
 
 
 def _metadata_folders() -> list[str] | None:

@@ -372,7 +372,7 @@ def test_why_names_plugin_distribution_file_and_line(call: Any) -> None:
     assert code == 0
     assert out.startswith("jvp of sin: given\n")
     assert "trigonometry (built-in)" in out
-    assert f"primax {px.__version__}" in out
+    assert f"primax-core {px.__version__}" in out
     assert "trigonometry.py:" in out
 
 

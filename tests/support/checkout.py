@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,6 +31,18 @@ def source_files() -> list[Path]:
         for path in (ROOT / room).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     )
+
+
+def project_files() -> list[Path]:
+    """Every file of the checkout, without what .gitignore names and what git keeps."""
+    ignored = {".git", *(line.rstrip("/") for line in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines())}
+
+    def inside(folder: Path) -> Iterator[Path]:
+        for path in folder.iterdir():
+            if not any(path.match(pattern) for pattern in ignored):
+                yield from inside(path) if path.is_dir() else [path]
+
+    return sorted(inside(ROOT))
 
 
 def python_files() -> list[Path]:

@@ -88,13 +88,14 @@ def _make(folder: Path, python: str, requirements: tuple[str, ...]) -> Path:
     made = made_of.exists() and made_of.read_text(encoding="utf-8") == wanted
     if not made:
         subprocess.run([python, "-m", "venv", "--clear", folder], check=True)
-    pip = (inside, "-m", "pip", "--disable-pip-version-check", "--quiet", "install")
+    pip = (inside, "-m", "pip", "--disable-pip-version-check", "-qq", "install")
     with tempfile.TemporaryDirectory() as sources:
         copy = copy_of_checkout(Path(sources))
         if made:
             subprocess.run([*pip, "--no-deps", "--force-reinstall", copy], check=True)
         else:
-            subprocess.run([*pip, f"{copy}[test]", *requirements], check=True)
+            subprocess.run([*pip, "--upgrade", "pip>=25.1"], check=True)  # the oldest that knows groups
+            subprocess.run([*pip, copy, "--group", f"{copy / 'pyproject.toml'}:test", *requirements], check=True)
     made_of.write_text(wanted, encoding="utf-8")
     return inside
 

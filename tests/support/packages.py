@@ -105,7 +105,7 @@ def copy_of_checkout(folder: Path) -> Path:
     copy.mkdir()
     for room in ROOMS:
         shutil.copytree(ROOT / room, copy / room, ignore=_LEFT_BEHIND)
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
     return copy
 

@@ -120,7 +120,7 @@ def test_plugins_are_found_alike_wherever_distributions_may_be(
     first, second = (Site(Path(folder)) for folder in path)
     first.install("one", entry_points="[console_scripts]\nx = y:z\n\n[primax]\n# a comment\nalpha=a : B.c [extra]\n")
     second.install("two", entry_points="[primax]\nbeta = b\ngamma = g\n[primax.api]\nbeta = v1_0\ngamma = v2_0\n")
-    second.install("primax", "9", entry_points="[primax]\nstructural = primax.plugins.structural\n")
+    second.install("primax-core", "9", entry_points="[primax]\nstructural = primax.plugins.structural\n")
     second.install("no-plugin", entry_points="[primax.api]\nbeta = v1_0\n")
     if elsewhere:
         with zipfile.ZipFile(Path(path[0], "archive.zip"), "w") as archive:
@@ -153,8 +153,8 @@ def test_the_plugins_of_primax_are_those_of_the_distribution_of_its_version(
     path: list[str], elsewhere: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = (Site(Path(folder)) for folder in path)
-    first.install("primax", "9", entry_points="[primax]\nlater = primax.plugins.later\n")
-    second.install("primax", "1.5", entry_points="[primax]\nsums = primax.plugins.sums\n")
+    first.install("primax-core", "9", entry_points="[primax]\nlater = primax.plugins.later\n")
+    second.install("Primax_Core", "1.5", entry_points="[primax]\nsums = primax.plugins.sums\n")
     second.install("other", entry_points="[primax]\nmine = mine\n")
     if elsewhere:
         Path(path[0], "archive.zip").write_bytes(b"")
