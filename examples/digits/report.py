@@ -1,28 +1,31 @@
-"""The report: pictures of the trained network and of convolutions, and a page that shows them."""
+"""The report: the plugin, the program and the training of the network, and convolutions, on a page with pictures."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import time
+from collections import Counter
 from collections.abc import Callable
-from functools import partial
+from html import escape
+from importlib.metadata import entry_points
 from pathlib import Path
 from shutil import which
 from typing import Any
 
 import numpy as np
+from primax_swish import activation
 
 import primax as px
 import primax.numpy as pnp
-from digits import figures, gallery
+from digits import figures, gallery, network, page, pixels, sources
 from digits.data import Digits
 from digits.network import convolve, count, logits, loss
-from digits.page import Picture, page
+from digits.page import Cell, Chapter, Section, drawing, files, grid
 from digits.train import Run, probabilities
+from primax.extend import commands
 
 __all__ = ["gradient_norms", "saliency", "write"]
-
-# A picture, and the function that writes it to a file.
-Drawn = tuple[Picture, Callable[[Path], object]]
 
 
 def gradient_norms(parameters: Any, digits: Digits, size: int = 128) -> np.ndarray:
@@ -47,7 +50,7 @@ def saliency(parameters: Any, images: Any, labels: Any) -> np.ndarray:
 
 
 def write(run: Run, train: Digits, test: Digits, folder: Path) -> Path:
-    """Write all pictures and the page, and print the name of each picture.
+    """Write all pictures and the page, and print the title of each part.
 
     Args:
       run: the trained network.
@@ -59,13 +62,14 @@ def write(run: Run, train: Digits, test: Digits, folder: Path) -> Path:
     """
     folder.mkdir(parents=True, exist_ok=True)
     figures.style()
-    pictures = []
-    drawn = [*_of_learning(run, test), *_of_gradients(run, train, test), *_of_convolutions(), *_of_the_program(run)]
-    for picture, draw in drawn:
-        began = time.perf_counter()
-        draw(folder / picture.file)
-        print(f"  {picture.file:20} {picture.title:22} {time.perf_counter() - began:5.1f} s")
-        pictures.append(picture)
+    parts: list[Chapter | Section] = []
+    for chapter, sections in _chapters(run, train, test):
+        parts.append(chapter)
+        for write_section in sections:
+            began = time.perf_counter()
+            section = write_section(folder)
+            print(f"  {section.title:32} {time.perf_counter() - began:5.1f} s")
+            parts.append(section)
     times = run.timings
     numbers = [
         (f"{run.history.test_accuracy[-1]:.1%}", "accuracy on the test digits"),
@@ -76,101 +80,293 @@ def write(run: Run, train: Digits, test: Digits, folder: Path) -> Path:
     ]
     index = folder / "index.html"
     subtitle = (
-        "A convolutional network in primax. Its activation is a primitive of a third-party package, primax-swish."
+        "A convolutional network in primax. Its activation is a primitive of another package, `primax-swish`, and "
+        "works under `jit`, `grad` and `vmap` like those of primax."
     )
-    index.write_text(page("Handwritten digits, read by primax", subtitle, numbers, pictures), encoding="utf-8")
+    index.write_text(page.page("Handwritten digits, read by primax", subtitle, numbers, parts), encoding="utf-8")
     return index
 
 
-def _of_learning(run: Run, test: Digits) -> list[Drawn]:
+def _chapters(run: Run, train: Digits, test: Digits) -> list[tuple[Chapter, list[Callable[[Path], Section]]]]:
+    """The chapters, each with functions that write the pictures of a section to a folder."""
     chances = probabilities(run.parameters, test.images)
-    guesses = chances.argmax(1)
-    wrong = int(np.sum(guesses != test.labels))
-    learning = Picture(
-        "learning-curve.png",
-        "Learning",
-        f"Loss and accuracy by epoch. Each of {len(run.history.test_loss)} epochs uses every training digit once, "
-        f"moved at random by up to a pixel. The {len(test):,} test digits are not used for training.",
+    shown = test.take(np.array([np.flatnonzero(test.labels == digit)[0] for digit in np.unique(test.labels)]))
+    return [
+        (
+            Chapter("The plugin", "A package adds a primitive to primax. Its users only install it."),
+            [_of_the_package, _of_the_network, _of_its_rules],
+        ),
+        (
+            Chapter("The program", "What primax traces, transforms and compiles."),
+            [lambda folder: _of_a_step(run), lambda folder: _of_the_drawing(run, folder)],
+        ),
+        (
+            Chapter(
+                "The training", f"{len(train):,} digits of 8 × 8 pixels for training, and {len(test):,} for tests."
+            ),
+            [
+                lambda folder: _of_learning(run, folder),
+                lambda folder: _of_confusion(test, chances.argmax(1), folder),
+                lambda folder: _of_doubt(test, chances),
+            ],
+        ),
+        (
+            Chapter("Derivatives of the network", "By `grad`, and by `vmap` of `grad`."),
+            [
+                lambda folder: _of_filters(run, shown.images[-1], shown.labels[-1]),
+                lambda folder: _of_saliency(run, shown),
+                lambda folder: _of_gradients(run, train, folder),
+            ],
+        ),
+        (
+            Chapter(
+                "Convolutions", "`px.lax.conv_general_dilated` with all its options, in one, two and three dimensions."
+            ),
+            [_of_a_photograph, _of_curves, _of_a_solid],
+        ),
+    ]
+
+
+def _of_the_package(folder: Path) -> Section:
+    (entry,) = entry_points(group="primax", name="swish")
+    module = sources.definitions(activation, "_swish_jvp", "_swish_lowering", "swish_p")
+    return Section(
+        "A primitive in a package",
+        "The primitive `swish` computes `x * sigmoid(beta * x)`. Its JVP rule binds a second primitive, `swish_slope`, "
+        "so that reverse mode saves only `x` and `beta`. An entry point in the metadata of the package names its "
+        "module; primax imports the module when a program first needs one of its rules.",
+        sources.plain(f'[project.entry-points.primax]\n{entry.name} = "{entry.value}"') + sources.code(module),
     )
-    confusion = Picture(
-        "confusion.png",
+
+
+def _of_the_network(folder: Path) -> Section:
+    return Section(
+        "Its use in the network",
+        "The network calls the activation like any function. The slope is a parameter, one for each channel.",
+        sources.code(sources.definitions(network, "convolve", "logits")),
+    )
+
+
+def _of_its_rules(folder: Path) -> Section:
+    return Section(
+        "Where its rules come from",
+        "`primax rules` lists the rules of primitives, and `primax why` shows where one is defined.",
+        "".join(
+            sources.plain(f"$ primax {' '.join(command)}\n{_printed(*command)}")
+            for command in (
+                ("rules", "swish", "swish_slope"),
+                ("why", "swish", "jvp"),
+                ("why", "swish_slope", "lowering"),
+            )
+        ),
+    )
+
+
+def _printed(*command: str) -> str:
+    """What a command of primax prints."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        commands.main(command)
+    return printed.getvalue()
+
+
+def _of_a_step(run: Run) -> Section:
+    eqns = run.program.jaxpr.eqns
+    plugins = Counter(eqn.primitive.plugin for eqn in eqns)
+    counts = ", ".join(f"{plugin} {number}" for plugin, number in plugins.most_common())
+    return Section(
+        "One step of training",
+        f"The jaxpr of a step: loss, gradient and update in {len(eqns)} equations, in the order in which they are "
+        "computed. Orange: `swish` and its tangents. Blue: convolutions and products of matrices. Light orange: "
+        f"programs within the program, such as Adam for one parameter. The plugins and their equations: {counts}.",
+        f'<div class="chips">{" ".join(map(_chip, eqns))}</div>',
+    )
+
+
+def _chip(eqn: Any) -> str:
+    kinds = {"swish": "third", "convolution": "heavy", "dot": "heavy", "calls": "inner"}
+    name = f"{eqn.primitive.name} {eqn.params['name']}" if eqn.primitive.plugin == "calls" else eqn.primitive.name
+    results = ", ".join(v.aval.str_short() for v in eqn.outvars)
+    kind = kinds.get(eqn.primitive.plugin, "")
+    return f'<span class="{kind}" title="{escape(f"{eqn.primitive.plugin}: {results}")}">{escape(name)}</span>'
+
+
+def _of_the_drawing(run: Run, folder: Path) -> Section:
+    image = px.ShapeDtypeStruct((1, 8, 8, 1), "float32")
+    if which("dot") is None:
+        return Section(
+            "The network",
+            "The jaxpr of the network for one digit. With Graphviz (`apt install graphviz`), `px.visualize` draws it "
+            "as a graph, and the step as well.",
+            sources.plain(str(px.make_jaxpr(logits)(run.parameters, image))),
+        )
+    px.visualize(logits, run.parameters, image, name="the network").save(folder / "network.svg")
+    px.visualize(run.program, name="a step of training", depth=0).save(folder / "step.svg")
+    network_alt = (
+        "a graph: the image passes convolutions, additions of biases, swish, a pool and two products to ten scores"
+    )
+    step_alt = "a graph of the whole step, too large to read here: the network, its derivatives, and Adam"
+    return Section(
+        "The network and the step, drawn",
+        "By `px.visualize`: first the network for one digit, then the whole step, which is a link to a picture to zoom "
+        "into. Each box is an equation, in the colour of the plugin that its primitive comes from.",
+        drawing("network.svg", network_alt, wide=True) + drawing("step.svg", step_alt),
+    )
+
+
+def _of_learning(run: Run, folder: Path) -> Section:
+    history = run.history
+    figures.loss(history.train_loss, history.test_loss, folder / "loss.svg")
+    figures.accuracy(history.train_accuracy, history.test_accuracy, folder / "accuracy.svg")
+    return Section(
+        "Learning",
+        f"Loss and accuracy by epoch. Each of {len(history.test_loss)} epochs uses every training digit once, moved at "
+        "random by up to a pixel. The test digits are not used for training.",
+        files(
+            (
+                "loss.svg",
+                f"a curve of the cross entropy of the test digits, from {history.test_loss[0]:.2f} after the first "
+                f"epoch to {history.test_loss[-1]:.2f} after the last, and one of the training digits",
+            ),
+            (
+                "accuracy.svg",
+                f"a curve of the accuracy on the test digits, from {history.test_accuracy[0]:.0%} after the first "
+                f"epoch to {history.test_accuracy[-1]:.1%} after the last, and one on the training digits",
+            ),
+        ),
+    )
+
+
+def _of_confusion(test: Digits, guesses: np.ndarray, folder: Path) -> Section:
+    counts = np.zeros((10, 10), int)
+    np.add.at(counts, (test.labels, guesses), 1)
+    figures.confusion(counts, folder / "confusion.svg")
+    wrong = len(test) - np.trace(counts)
+    confused = ", ".join(f"{count} × {i} as {j}" for (i, j), count in np.ndenumerate(counts) if i != j and count)
+    return Section(
         "Confusion matrix",
         f"Counts of test digits by label and prediction; {wrong} of {len(test):,} are misread.",
+        files(("confusion.svg", f"a table of ten rows and columns, filled along its diagonal; misread: {confused}")),
     )
-    misread = Picture(
-        "misread.png",
+
+
+def _of_doubt(test: Digits, chances: np.ndarray) -> Section:
+    """The digits with the smallest margin between the probability of the label and the largest other one."""
+    its_own = np.eye(10, dtype=bool)[test.labels]
+    margin = chances[its_own] - np.where(its_own, 0, chances).max(1)
+    cells = []
+    for row in np.argsort(margin)[:8]:
+        label, guess = int(test.labels[row]), int(chances[row].argmax())
+        caption = f"read as {guess}" if guess != label else "correct"
+        drawn = pixels.ink(test.images[row], f"a handwritten {label}"), pixels.bars(chances[row], label, guess)
+        cells.append(Cell(drawn, f"{label},", caption, wrong=guess != label))
+    return Section(
         "Misread digits",
         "The eight test digits with the worst predictions, worst first: misread digits, then correct ones with a small "
         "margin. The bars are the probabilities of 0 to 9: the label in blue, a wrong prediction in orange.",
+        grid(cells, 8, 4),
     )
-    return [
-        (learning, partial(figures.learning_curve, run.history)),
-        (confusion, partial(figures.confusion, test.labels, guesses)),
-        (misread, partial(figures.misread, test.images, test.labels, chances)),
-    ]
 
 
-def _of_gradients(run: Run, train: Digits, test: Digits) -> list[Drawn]:
+def _of_filters(run: Run, image: np.ndarray, label: int) -> Section:
     first = px.tree.map(np.asarray, run.parameters["first"])
-    once = [np.flatnonzero(test.labels == digit)[0] for digit in range(10) if digit in test.labels]
-    shown = test.take(np.array(once))
-    responses = np.asarray(convolve(first, shown.images[-1:])[0])
-    filters = Picture(
-        "filters.png",
+    kernel, outputs = first["kernel"], np.asarray(convolve(first, image[None])[0])
+    limit, reach = np.abs(kernel).max(), np.abs(outputs).max()
+    cells = [
+        Cell(
+            (
+                pixels.signed(kernel[..., 0, i], limit, f"kernel {i}"),
+                pixels.signed(outputs[..., i], reach, f"output of kernel {i}"),
+            ),
+            caption=f"β = {slope:.2f}",
+        )
+        for i, slope in enumerate(first["slope"])
+    ]
+    return Section(
         "First-layer filters",
-        "The kernels of 3 × 3 pixels (red is positive), the learned slope β of the activation for each, and below each "
-        "kernel its output for one digit.",
+        f"The kernels of 3 × 3 pixels (red is positive, blue negative), below each kernel its output for the {label} "
+        "shown under Saliency, and the learned slope β of its activation.",
+        grid(cells, 8, 4),
     )
-    salient = Picture(
-        "saliency.png",
+
+
+def _of_saliency(run: Run, shown: Digits) -> Section:
+    slopes = saliency(run.parameters, shown.images, shown.labels)
+    cells = [
+        Cell(
+            (
+                pixels.ink(image, f"a handwritten {label}"),
+                pixels.signed(slope, np.abs(slope).max() or 1, f"the gradient for the {label}"),
+            )
+        )
+        for image, slope, label in zip(shown.images, slopes, shown.labels, strict=True)
+    ]
+    return Section(
         "Saliency",
         "The gradient of the log-probability of the label with respect to the pixels. More ink on red pixels makes the "
         "label more likely; on blue pixels, less likely.",
+        grid(cells, 10, 5),
     )
-    norms = Picture(
-        "gradient-norms.png",
-        "Hard and easy digits",
-        "The norm of the gradient of the loss for each single training digit, by vmap of grad: a histogram, and the "
-        "digits with the largest and the smallest norms.",
-    )
-    slopes = saliency(run.parameters, shown.images, shown.labels)
+
+
+def _of_gradients(run: Run, train: Digits, folder: Path) -> Section:
     lengths = gradient_norms(run.parameters, train)
-    return [
-        (filters, partial(figures.filters, first["kernel"], first["slope"], responses, shown.images[-1])),
-        (salient, partial(figures.saliency, shown.images, slopes, shown.labels)),
-        (norms, partial(figures.gradient_norms, lengths, train.images, train.labels)),
+    figures.norms(lengths, folder / "norms.svg")
+    order = np.argsort(lengths)
+    cells = [
+        Cell((pixels.ink(train.images[row], f"a handwritten {train.labels[row]}"),), "", f"{lengths[row]:.2g}")
+        for row in [*order[::-1][:8], *order[:8]]
     ]
+    alt = f"a histogram of the norms on a logarithmic axis, from {lengths.min():.1g} to {lengths.max():.1g}"
+    return Section(
+        "Hard and easy digits",
+        "The norm of the gradient of the loss for each single training digit: a histogram, and the eight digits with "
+        "the largest and the eight with the smallest norms.",
+        files(("norms.svg", alt)) + grid(cells, 8, 4),
+    )
 
 
-def _of_convolutions() -> list[Drawn]:
-    edges = Picture(
-        "convolutions.png",
+def _of_a_photograph(folder: Path) -> Section:
+    image = gallery.photograph()
+    first = gallery.Convolution("The photograph", "as it is", image.shape, image[0])
+    cells = []
+    for i, made in enumerate([first, *gallery.edges_of_a_photograph()]):
+        name = f"photograph-{i}.webp"
+        figures.photograph(made.picture, folder / name)
+        alt = "a dahlia, orange on dark green" if i == 0 else f"the edges of its petals: {made.title.lower()}"
+        cells.append(Cell((page.image(name, alt),), made.title, f"\n{made.call}\n{made.shape}"))
+    return Section(
         "Edges of a photograph",
         "One kernel of 3 × 3 pixels with every option of a convolution: layout, padding, strides, dilation of the "
-        "kernel and of the image, and the transposed convolution.",
+        "kernel and of the image, and the transposed convolution; with the shapes of the results.",
+        grid(cells, 3, 2),
     )
-    curves = Picture("curves.png", "In one dimension", "Two noisy curves (dots), smoothed by convolutions of width 3.")
-    solid = Picture(
-        "solid.png",
-        "In three dimensions",
-        "Sections of a ring, and its surface, found by a kernel of 3 × 3 × 3 voxels: red outside, blue inside.",
+
+
+def _of_curves(folder: Path) -> Section:
+    figures.curves(*gallery.curves(), folder / "curves.svg")
+    alt = "two waves as smooth lines through scattered dots"
+    return Section(
+        "In one dimension",
+        "Two noisy curves (dots), smoothed by convolutions of width 3.",
+        files(("curves.svg", alt)),
     )
-    return [
-        (edges, partial(figures.convolutions, gallery.edges_of_a_photograph(), gallery.photograph())),
-        (curves, partial(figures.curves, *gallery.curves())),
-        (solid, partial(figures.solid, *gallery.solid())),
+
+
+def _of_a_solid(folder: Path) -> Section:
+    data, surface = gallery.solid()
+    limit = np.abs(surface).max()
+    cells = [
+        Cell(
+            (
+                pixels.ink(0.75 * data[0, :, :, height], f"section at height {height}"),
+                pixels.signed(surface[0, :, :, height], limit, f"surface at height {height}"),
+            ),
+            caption=f"height {height}",
+        )
+        for height in np.linspace(10, 19, 8).round().astype(int)
     ]
-
-
-def _of_the_program(run: Run) -> list[Drawn]:
-    """The program of the network, if Graphviz is installed to draw it."""
-    if which("dot") is None:
-        return []
-    program = Picture(
-        "program.png",
-        "The program",
-        "The program of the network for one digit. The colour of an equation shows the plugin of its primitive. Only "
-        "swish is from a third party.",
+    return Section(
+        "In three dimensions",
+        "Sections of a ring, and its surface by a kernel of 3 × 3 × 3 voxels: red is outside, blue inside.",
+        grid(cells, 8, 4),
     )
-    drawing = px.visualize(logits, run.parameters, px.ShapeDtypeStruct((1, 8, 8, 1), "float32"), name="the network")
-    return [(program, drawing.save)]

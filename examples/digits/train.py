@@ -60,16 +60,30 @@ def start(seed: int) -> State:
     return State(parameters, zeros, zeros, pnp.zeros((), int))
 
 
+@px.jit
+def adam(parameter: Any, slope: Any, mean: Any, square: Any, scale: Any) -> tuple[Any, Any, Any]:
+    """The new parameter and its running means. In the program of a step this function is one equation."""
+    mean = 0.9 * mean + 0.1 * slope
+    square = 0.999 * square + 0.001 * slope * slope
+    return parameter - scale * mean / (pnp.sqrt(square) + 1e-8), mean, square
+
+
 def step(state: State, key: Any, images: Any, labels: Any, total: Any) -> tuple[State, Any, Any]:
     """One step of Adam (Kingma and Ba, 2015), at a rate that falls to zero along a cosine until step `total`."""
     images = shifted(key, images)
     (cost, right), slopes = px.value_and_grad(loss, has_aux=True)(state.parameters, images, labels)
     steps = state.steps + 1
     rate = LEARNING_RATE * 0.5 * (1 + pnp.cos(pnp.pi * state.steps / total))
-    mean = px.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state.mean, slopes)
-    square = px.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, state.square, slopes)
     scale = rate * pnp.sqrt(1 - 0.999**steps) / (1 - 0.9**steps)
-    parameters = px.tree.map(lambda p, m, v: p - scale * m / (pnp.sqrt(v) + 1e-8), state.parameters, mean, square)
+    updated = [
+        adam(parameter, slope, mean, square, scale)
+        for parameter, slope, mean, square in zip(
+            *map(px.tree.leaves, (state.parameters, slopes, state.mean, state.square)), strict=True
+        )
+    ]
+    parameters, mean, square = (
+        px.tree.unflatten(px.tree.structure(slopes), leaves) for leaves in zip(*updated, strict=True)
+    )
     return State(parameters, mean, square, steps), cost, right
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,9 @@ for needed in ("matplotlib", "sklearn", "tqdm"):
 
 
 EXAMPLES = ROOT / "examples"
-PICTURES = """learning-curve confusion misread filters saliency gradient-norms convolutions curves solid""".split()
-PICTURES += ["program"] if shutil.which("dot") else []
+BY_GRAPHVIZ = ["network.svg", "step.svg"] if shutil.which("dot") else []
+DRAWINGS = [*BY_GRAPHVIZ, "loss.svg", "accuracy.svg", "confusion.svg", "norms.svg", "curves.svg"]
+PHOTOGRAPHS = [f"photograph-{i}.webp" for i in range(9)]
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +39,21 @@ def test_a_short_run_writes_the_whole_report(site: Path, tmp_path: Path) -> None
     assert "the activation: primax-swish 1.0.0, active, primitives swish, swish_slope" in printed
     for part in ("tracing ", "compiling ", "running ", "accuracy on the test digits", str(tmp_path / "there")):
         assert part in printed
-    page = (tmp_path / "there" / "index.html").read_text(encoding="utf-8")
-    assert re.findall(r'src="([^"]*)"', page) == [f"{name}.png" for name in PICTURES]
-    for name in PICTURES:
-        picture = (tmp_path / "there" / f"{name}.png").read_bytes()
-        assert picture.startswith(b"\x89PNG")
-        assert len(picture) > 5_000
+    folder = tmp_path / "there"
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    assert {path.name for path in folder.iterdir()} == {"index.html", *DRAWINGS, *PHOTOGRAPHS}
+    assert sorted(re.findall(r'src="([^":]*)"', page)) == sorted([*DRAWINGS, *PHOTOGRAPHS])
+    descriptions = re.findall(r'<img class="[^"]*" src="[^"]*" alt="([^"]+)">', page)
+    assert len(descriptions) == page.count("<img") > 60
+    for part in ("_swish_jvp(primals", "jvp of swish: given", 'class="third"', "swish_slope"):
+        assert part in page
+    for name in DRAWINGS:
+        drawing = (folder / name).read_text(encoding="utf-8")
+        assert ElementTree.fromstring(drawing).tag.endswith("}svg")
+        assert name in BY_GRAPHVIZ or "prefers-color-scheme: dark" in drawing
+    for name in PHOTOGRAPHS:
+        assert (folder / name).read_bytes()[8:12] == b"WEBP"
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 1_000_000
 
 
 @pytest.mark.slow
