@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from primax.core.arguments import numpy_dtype
 from primax.extend import dtypes
 from primax.extend.provisional.runtime import from_dlpack
+from primax.extend.provisional.typing import DTypeLike
 
 __all__ = ["from_dlpack", "is_supported_dtype"]
 __dir__ = __all__.copy
 
 
-def is_supported_dtype(dtype: Any) -> bool:
+def is_supported_dtype(dtype: DTypeLike) -> bool:
     """Return whether DLPack supports arrays of a dtype.
 
     Args:

@@ -15,6 +15,8 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import integer, sequence
 from primax.extend.provisional.dimensions import is_symbolic
+from primax.extend.provisional.precision import PrecisionLike
+from primax.extend.provisional.typing import ArrayLike, ShapeLike
 from primax.numpy.creation import read_shape
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import promote
@@ -188,7 +190,11 @@ def _nearest(x: Any, shape: tuple[int, ...]) -> Array:
 
 
 def resize(
-    image: Any, shape: Any, method: Any, antialias: bool = True, precision: Any = lax.Precision.HIGHEST
+    image: ArrayLike,
+    shape: ShapeLike,
+    method: str | ResizeMethod,
+    antialias: bool = True,
+    precision: PrecisionLike = lax.Precision.HIGHEST,
 ) -> Array:
     """Resize an image.
 
@@ -215,9 +221,9 @@ def resize(
     """
     method = _method("resize", method)
     if method is ResizeMethod.NEAREST:
-        image = pnp.asarray(*promote("resize", image))
+        image = pnp.asarray(promote("resize", image)[0])
     else:
-        image = pnp.asarray(*promote("resize", image, to=dtypes.to_inexact_dtype))
+        image = pnp.asarray(promote("resize", image, to=dtypes.to_inexact_dtype)[0])
     sizes = _read_shape("resize", shape, image.ndim)
     dims = tuple(i for i, (a, b) in enumerate(zip(image.shape, sizes, strict=True)) if a != b)
     _refuse_empty("resize", image, sizes, dims)
@@ -238,14 +244,14 @@ def resize(
 
 
 def scale_and_translate(
-    image: Any,
-    shape: Any,
+    image: ArrayLike,
+    shape: ShapeLike,
     spatial_dims: Sequence[int],
-    scale: Any,
-    translation: Any,
-    method: Any,
+    scale: ArrayLike,
+    translation: ArrayLike,
+    method: str | ResizeMethod,
     antialias: bool = True,
-    precision: Any = lax.Precision.HIGHEST,
+    precision: PrecisionLike = lax.Precision.HIGHEST,
 ) -> Array:
     """Scale and then translate an image along some of its axes.
 
@@ -279,7 +285,7 @@ def scale_and_translate(
     method = _method(function, method)
     if method is ResizeMethod.NEAREST:
         raise ValueError(f"{function}: method must interpolate, got {method}; use resize")
-    image = pnp.asarray(*promote(function, image, to=dtypes.to_inexact_dtype))
+    image = pnp.asarray(promote(function, image, to=dtypes.to_inexact_dtype)[0])
     sizes = _read_shape(function, shape, image.ndim)
     dims = []
     for axis in sequence(function, "spatial_dims", spatial_dims):
@@ -289,7 +295,7 @@ def scale_and_translate(
         dims.append(axis % image.ndim)
     vectors = []
     for name, value in (("scale", scale), ("translation", translation)):
-        vector = pnp.asarray(*promote(function, value))
+        vector = pnp.asarray(promote(function, value)[0])
         if vector.shape != (len(dims),):
             raise ValueError(f"{function}: {name} must have the shape ({len(dims)},), got {vector.shape}")
         if dtypes.is_complex(vector.dtype):

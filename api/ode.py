@@ -13,6 +13,7 @@ from primax.extend.core import Array, get_aval, tree
 from primax.extend.held_programs import partition
 from primax.extend.provisional.arguments import real_number
 from primax.extend.provisional.transformations import vjp
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import asarray, zeros_like
 from primax.numpy.joining import concatenate, stack
 from primax.numpy.reductions import sum as sum_of
@@ -60,9 +61,9 @@ _MIDDLE = (
 
 def odeint(
     func: Callable[..., Any],
-    y0: Any,
-    t: Any,
-    *args: Any,
+    y0: object,
+    t: ArrayLike,
+    *args: object,
     rtol: float = 1.4e-8,
     atol: float = 1.4e-8,
     mxstep: float = np.inf,
@@ -113,7 +114,7 @@ def odeint(
     if not dtypes.is_floating(times.dtype):
         raise TypeError(f"odeint: t must be floating, got {times.str_short()}")
     y0, t = tree.tree_map(_strongly_typed, (y0, t))
-    converted, consts = closure_convert(func, y0, t[0], *args)
+    converted, consts = closure_convert(func, y0, asarray(t)[0], *args)
     return _solve(converted, (rtol, atol, mxstep, hmax), y0, t, (*args, *consts))
 
 

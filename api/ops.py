@@ -12,6 +12,7 @@ from primax import numpy as pnp
 from primax.extend import dtypes
 from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.provisional.arguments import integer, rename
+from primax.extend.provisional.typing import ArrayLike, ShardingLike
 from primax.numpy.promotion import host_values
 from primax.numpy.reductions import FLOAT32, is_half, limit
 from primax.plugins.resharding import resharded
@@ -84,15 +85,15 @@ def _segments(
     function = f"segment_{name}"
 
     def segments(
-        data: Any,
-        segment_ids: Any,
+        data: ArrayLike,
+        segment_ids: ArrayLike,
         num_segments: int | None = None,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         bucket_size: int | None = None,
-        mode: Any = None,
+        mode: str | None = None,
         *,
-        out_sharding: Any = None,
+        out_sharding: ShardingLike | None = None,
     ) -> Array:
         out = reduced(
             data, segment_ids, num_segments, indices_are_sorted, unique_indices, bucket_size=bucket_size, mode=mode

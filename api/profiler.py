@@ -96,7 +96,7 @@ def register_subprocess(pid: int, port: int) -> Any:
     return _jaxlib.profiler.register_subprocess(pid, port)
 
 
-def annotate_function(func: Callable[..., Any], name: str | None = None, **metadata: Any) -> Callable[..., Any]:
+def annotate_function(func: Callable[..., Any], name: str | None = None, **metadata: object) -> Callable[..., Any]:
     """Annotate the calls of a function in traces with its name.
 
     Args:
@@ -196,7 +196,7 @@ def start_trace(
     log_dir: os.PathLike[str] | str,
     create_perfetto_link: bool = False,
     create_perfetto_trace: bool = False,
-    profiler_options: Any = None,
+    profiler_options: object = None,
 ) -> ProfileSession:
     """Start a trace of the process, which `stop_trace` ends; see `ProfileSession`.
 
@@ -226,7 +226,7 @@ def trace(
     log_dir: os.PathLike[str] | str | None = None,
     create_perfetto_link: bool = False,
     create_perfetto_trace: bool = False,
-    profiler_options: Any = None,
+    profiler_options: object = None,
 ) -> Iterator[ProfileSession]:
     """Trace the process during a `with` block; see `ProfileSession`.
 

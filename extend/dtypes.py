@@ -58,6 +58,7 @@ from primax.core.dtypes import (
 )
 from primax.extend.options import enable_x64, numpy_dtype_promotion
 from primax.extend.promotion import Node, TypePromotionError, least_upper_bound
+from primax.extend.provisional.typing import ArrayLike, DTypeLike
 
 __all__ = [
     "DType",
@@ -217,7 +218,7 @@ def _of_numpy(dtype: Any) -> np.dtype[Any]:
     raise TypeError(f"arithmetic is not defined for values of dtype {short_dtype_name(dtype)}{of_call()}")
 
 
-def itemsize_bits(dtype: Any) -> int:
+def itemsize_bits(dtype: DTypeLike) -> int:
     """Return the number of bits in an element; a bool takes 8.
 
     Raises:
@@ -225,7 +226,7 @@ def itemsize_bits(dtype: Any) -> int:
         ValueError: it is a dtype of other values than numbers and bools.
     """
     try:
-        return _itemsize_bits(dtype)
+        return _itemsize_bits(dtype)  # type: ignore[arg-type]  # what cannot be hashed raises TypeError
     except (TypeError, ValueError) as error:
         if isinstance(dtype, np.dtype | ExtendedDType) or "itemsize_bits" in str(error):
             raise
@@ -256,7 +257,7 @@ def supports_inf(dtype: Any) -> bool:
         return bool(np.isinf(np.array(np.inf).astype(d)))
 
 
-def scalar_type_of(x: Any) -> type:
+def scalar_type_of(x: DTypeLike) -> type:
     """Return the nearest Python scalar type of a value or dtype: bool, int, float or complex."""
     d = dtype(x)
     for scalar, is_near in ((bool, is_bool), (int, is_integer), (float, is_floating), (complex, is_complex)):
@@ -290,7 +291,7 @@ def to_complex_dtype(dtype: Any) -> np.dtype[Any]:
     return np.dtype(np.complex128 if to_floating_dtype(dtype) == np.float64 else np.complex64)
 
 
-def dtype(x: Any) -> Any:
+def dtype(x: object) -> Any:
     """Return the dtype of a value, a dtype, a dtype's name or a scalar type.
 
     The dtypes of arrays, tracers and abstract values are returned unchanged; other dtypes are made canonical.
@@ -393,7 +394,7 @@ def result_type(*args: Any, return_weak_type: Literal[False] = False) -> Any: ..
 def result_type(*args: Any, return_weak_type: Literal[True]) -> tuple[Any, bool]: ...
 
 
-def result_type(*args: Any, return_weak_type: bool = False) -> Any:
+def result_type(*args: ArrayLike | DTypeLike, return_weak_type: bool = False) -> Any:
     """Return the dtype to which an operation on these operands promotes them.
 
     Args:
@@ -422,7 +423,7 @@ def result_type(*args: Any, return_weak_type: bool = False) -> Any:
     return promoted if return_weak_type else promoted[0]
 
 
-def promote_types(a: Any, b: Any) -> Any:
+def promote_types(a: DTypeLike, b: DTypeLike) -> Any:
     """Return the dtype to which dtypes `a` and `b` promote; int, float and complex are weak.
 
     Raises:

@@ -26,7 +26,7 @@ __all__ = [
 __dir__ = __all__.copy
 
 
-def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any) -> None:
+def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: object) -> None:
     """Register a foreign function under a name.
 
     Args:
@@ -105,7 +105,7 @@ def include_dir() -> str:
 
 def ffi_call(
     target_name: str,
-    result_shape_dtypes: Any,
+    result_shape_dtypes: object,
     *,
     has_side_effect: bool = False,
     vmap_method: str | None = None,
@@ -139,8 +139,9 @@ def ffi_call(
     """
     if vmap_method is not None and vmap_method not in vmap_methods:
         raise ValueError(f"ffi_call: vmap_method must be one of {', '.join(vmap_methods)} or None, got {vmap_method!r}")
-    single = not isinstance(result_shape_dtypes, tuple | list)
-    results = tuple(map(_result_aval, [result_shape_dtypes] if single else result_shape_dtypes))
+    described: Any = result_shape_dtypes
+    single = not isinstance(described, tuple | list)
+    results = tuple(map(_result_aval, [described] if single else described))
     layouts: Any = (output_layouts,) if single and output_layouts is not None else output_layouts
     if custom_call_api_version >= TYPED and legacy_backend_config is not None:
         raise ValueError(
@@ -166,7 +167,7 @@ def ffi_call(
             legacy_backend_config=legacy_backend_config,
             attributes=tuple((k, freeze(v, f"ffi_call: attribute {k}")) for k, v in sorted(attributes.items())),
         )
-        return outputs[0] if single else type(result_shape_dtypes)(outputs)
+        return outputs[0] if single else type(described)(outputs)
 
     return call
 

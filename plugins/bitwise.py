@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from primax.extend import core, hookimpl
 from primax.extend.core import Array
 from primax.extend.provisional.elementwise import BOOL_OR_INT, INTEGER, row
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 
 __all__ = [
@@ -41,47 +40,47 @@ shift_right_logical_p = core.Primitive("shift_right_logical")
 xor_p = core.Primitive("xor")
 
 
-def bitwise_not(x: Any) -> Array:
+def bitwise_not(x: ArrayLike) -> Array:
     """Elementwise ~x, for booleans or integers."""
     return not_p.bind(x)
 
 
-def bitwise_and(x: Any, y: Any) -> Array:
+def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x & y, for booleans or integers of one dtype and of shapes as in `add`."""
     return and_p.bind(x, y)
 
 
-def bitwise_or(x: Any, y: Any) -> Array:
+def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x | y, for booleans or integers of one dtype and of shapes as in `add`."""
     return or_p.bind(x, y)
 
 
-def bitwise_xor(x: Any, y: Any) -> Array:
+def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x ^ y, for booleans or integers of one dtype and of shapes as in `add`."""
     return xor_p.bind(x, y)
 
 
-def population_count(x: Any) -> Array:
+def population_count(x: ArrayLike) -> Array:
     """Elementwise number of bits that are 1, for integers."""
     return population_count_p.bind(x)
 
 
-def clz(x: Any) -> Array:
+def clz(x: ArrayLike) -> Array:
     """Elementwise number of leading bits that are 0, for integers."""
     return clz_p.bind(x)
 
 
-def shift_left(x: Any, y: Any) -> Array:
+def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x << y, for integers of one dtype and of shapes as in `add`; 0 once y reaches the number of bits."""
     return shift_left_p.bind(x, y)
 
 
-def shift_right_arithmetic(x: Any, y: Any) -> Array:
+def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x >> y that repeats the sign bit, for integers of one dtype and of shapes as in `add`."""
     return shift_right_arithmetic_p.bind(x, y)
 
 
-def shift_right_logical(x: Any, y: Any) -> Array:
+def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x >> y that shifts zeros in, for integers of one dtype and of shapes as in `add`.
 
     >>> import primax as px

@@ -12,6 +12,7 @@ from primax.extend.core import Array, get_aval
 from primax.extend.interpreters import mlir
 from primax.extend.provisional.avals import physical_aval
 from primax.extend.provisional.elementwise import ORDERED, Accepts, boolean, row
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins.bitwise import and_p, or_p
 from primax.plugins.structural import reshape_p, slice_p
@@ -48,47 +49,47 @@ le_to_p = core.Primitive("le_to")
 lt_to_p = core.Primitive("lt_to")
 
 
-def eq(x: Any, y: Any) -> Array:
+def eq(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x == y, for arrays of one dtype and of shapes as in `add`."""
     return eq_p.bind(x, y)
 
 
-def ne(x: Any, y: Any) -> Array:
+def ne(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x != y, for arrays of one dtype and of shapes as in `add`."""
     return ne_p.bind(x, y)
 
 
-def ge(x: Any, y: Any) -> Array:
+def ge(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x >= y, for real arrays of one dtype and of shapes as in `add`."""
     return ge_p.bind(x, y)
 
 
-def gt(x: Any, y: Any) -> Array:
+def gt(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x > y, for real arrays of one dtype and of shapes as in `add`."""
     return gt_p.bind(x, y)
 
 
-def le(x: Any, y: Any) -> Array:
+def le(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x <= y, for real arrays of one dtype and of shapes as in `add`."""
     return le_p.bind(x, y)
 
 
-def lt(x: Any, y: Any) -> Array:
+def lt(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x < y, for real arrays of one dtype and of shapes as in `add`."""
     return lt_p.bind(x, y)
 
 
-def eq_to(x: Any, y: Any) -> Array:
+def eq_to(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x == y in the total order of `lt_to`: NaNs are equal to themselves, -0.0 is not 0.0."""
     return eq_to_p.bind(x, y)
 
 
-def le_to(x: Any, y: Any) -> Array:
+def le_to(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x <= y in the total order of `lt_to`."""
     return le_to_p.bind(x, y)
 
 
-def lt_to(x: Any, y: Any) -> Array:
+def lt_to(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x < y in a total order, for real arrays of one dtype and of shapes as in `add`.
 
     For floats it is the order of IEEE 754: -NaN < -inf < ... < -0.0 < 0.0 < ... < inf < NaN.

@@ -27,6 +27,7 @@ from primax.extend.provisional.sharding import (
 )
 from primax.extend.provisional.sharding_rule import ShardingRule
 from primax.extend.provisional.tracing import escaped
+from primax.extend.provisional.typing import ArrayLike, DeviceLike
 from primax.extend.rule_types import Table
 from primax.extend.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec, Sharding
 
@@ -50,7 +51,14 @@ sharding_constraint_p = core.Primitive("sharding_constraint")
 layout_constraint_p = core.Primitive("layout_constraint")
 
 
-def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Array:
+def device_put(
+    x: Any,
+    device: DeviceLike | None = None,
+    *,
+    src: ArrayLike | None = None,
+    donate: Any = False,
+    may_alias: Any = None,
+) -> Array:
     """Place the arrays of a tree on devices.
 
     Args:

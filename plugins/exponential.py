@@ -22,6 +22,7 @@ from primax.extend.provisional.elementwise import (
     like,
     row,
 )
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add, clamp_p, div, max_p, mul, sub
 from primax.plugins.bitwise import bitwise_and, shift_left, shift_right_arithmetic
@@ -75,82 +76,82 @@ rsqrt_p = core.Primitive("rsqrt")
 sqrt_p = core.Primitive("sqrt")
 
 
-def exp(x: Any, *, accuracy: Accuracy = None) -> Array:
+def exp(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """Elementwise e**x, for floating or complex arrays."""
     if accuracy is None:
         return exp_p.bind(x)
     return exp_p.bind(x, accuracy=require_accuracy("exp", accuracy))
 
 
-def exp2(x: Any, *, accuracy: Accuracy = None) -> Array:
+def exp2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """Elementwise 2**x, for floating or complex arrays."""
     if accuracy is None:
         return exp2_p.bind(x)
     return exp2_p.bind(x, accuracy=require_accuracy("exp2", accuracy))
 
 
-def expm1(x: Any, *, accuracy: Accuracy = None) -> Array:
+def expm1(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """Elementwise e**x - 1, accurate near 0, for floating or complex arrays."""
     if accuracy is None:
         return expm1_p.bind(x)
     return expm1_p.bind(x, accuracy=require_accuracy("expm1", accuracy))
 
 
-def log(x: Any, *, accuracy: Accuracy = None) -> Array:
+def log(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """Elementwise natural logarithm, for floating or complex arrays."""
     if accuracy is None:
         return log_p.bind(x)
     return log_p.bind(x, accuracy=require_accuracy("log", accuracy))
 
 
-def log2(x: Any, *, accuracy: Accuracy = None) -> Array:
+def log2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """Elementwise logarithm to base 2, for floating or complex arrays."""
     if accuracy is None:
         return log2_p.bind(x)
     return log2_p.bind(x, accuracy=require_accuracy("log2", accuracy))
 
 
-def one_minus_square(x: Any) -> Array:
+def one_minus_square(x: ArrayLike) -> Array:
     """Elementwise 1 - x**2, accurate near 1 and -1, for floating or complex arrays."""
     return one_minus_square_p.bind(x)
 
 
-def log1p(x: Any, *, accuracy: Accuracy = None) -> Array:
+def log1p(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """Elementwise log(1 + x), accurate near 0, for floating or complex arrays."""
     if accuracy is None:
         return log1p_p.bind(x)
     return log1p_p.bind(x, accuracy=require_accuracy("log1p", accuracy))
 
 
-def logistic(x: Any, *, accuracy: Accuracy = None) -> Array:
+def logistic(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """Elementwise 1 / (1 + e**-x), for floating or complex arrays."""
     if accuracy is None:
         return logistic_p.bind(x)
     return logistic_p.bind(x, accuracy=require_accuracy("logistic", accuracy))
 
 
-def sqrt(x: Any, *, accuracy: Accuracy = None) -> Array:
+def sqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """Elementwise square root, for floating or complex arrays."""
     if accuracy is None:
         return sqrt_p.bind(x)
     return sqrt_p.bind(x, accuracy=require_accuracy("sqrt", accuracy))
 
 
-def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Array:
+def rsqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """Elementwise 1 / sqrt(x), for floating or complex arrays."""
     if accuracy is None:
         return rsqrt_p.bind(x)
     return rsqrt_p.bind(x, accuracy=require_accuracy("rsqrt", accuracy))
 
 
-def cbrt(x: Any, *, accuracy: Accuracy = None) -> Array:
+def cbrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """Elementwise cube root, for real floating arrays."""
     if accuracy is None:
         return cbrt_p.bind(x)
     return cbrt_p.bind(x, accuracy=require_accuracy("cbrt", accuracy))
 
 
-def pow(x: Any, y: Any) -> Array:
+def pow(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x**y.
 
     Args:
@@ -249,7 +250,7 @@ def _pow_jvp_base(t: Any, out: Any, x: Any, y: Any) -> Array:
     aval = core.get_aval(y)
     y_dtype = aval.dtype
     if not dtypes.is_integer(y_dtype):
-        if isinstance(y, float | np.generic):
+        if isinstance(y, float | np.number):
             # A known exponent: where it is 0, the result does not depend on x.
             return mul(t, mul(y, pow(x, sub(y, like(y, 1.0))))) if y else zeros_like(t)
         # y * x ** (y - 1). At x = y = 0 take 1 for x, so that it is 0; elsewhere its derivative by y must stay.

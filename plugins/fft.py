@@ -15,6 +15,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import canonical_shape
 from primax.extend.provisional.dimensions import is_symbolic
 from primax.extend.provisional.sharding import axes_of_dims
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import conj, mul
 from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p, pad_p
@@ -40,7 +41,7 @@ class FftType(IntEnum):
     IRFFT = 3
 
 
-def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
+def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     """The discrete Fourier transform along the last one, two or three axes.
 
     Args:
@@ -70,7 +71,8 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
         dtype = dtypes.to_complex_dtype(dtype)
     if dtype != get_aval(x).dtype:
         x = convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False)
-    return fft_p.bind(x, fft_type=kind, fft_lengths=lengths) if lengths else x
+    out: Any = fft_p.bind(x, fft_type=kind, fft_lengths=lengths) if lengths else x
+    return out
 
 
 def _kind(fft_type: Any) -> FftType:

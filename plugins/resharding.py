@@ -28,6 +28,7 @@ from primax.extend.provisional.sharding import (
 )
 from primax.extend.provisional.sharding_rule import ShardingRule
 from primax.extend.provisional.tracing import thread
+from primax.extend.provisional.typing import AxisNames, ShardingLike
 from primax.extend.rule_types import Table
 from primax.extend.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec, Sharding
 from primax.plugins.devices import device_put, with_sharding_constraint
@@ -56,7 +57,7 @@ reshard_p = core.Primitive("reshard")
 forget_p = core.Primitive("forget_division")
 
 
-def reshard(xs: Any, out_shardings: Any) -> Any:
+def reshard(xs: Any, out_shardings: object) -> Any:
     """The same values with another sharding along mesh axes of type `Explicit`.
 
     Args:
@@ -297,7 +298,9 @@ def forgotten(x: Any, mesh: AbstractMesh | None = None) -> Any:
     return forget_p.bind(x, mesh=mesh, mapped=())
 
 
-def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_sharding: Any = None) -> Any:
+def auto_axes(
+    f: Callable[..., Any] | None = None, /, *, axes: AxisNames | None = None, out_sharding: ShardingLike | None = None
+) -> Any:
     """A function in which XLA chooses shardings along explicit axes of a mesh.
 
     Args:
@@ -339,7 +342,9 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
     return run
 
 
-def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, in_sharding: Any = None) -> Any:
+def explicit_axes(
+    f: Callable[..., Any] | None = None, /, *, axes: AxisNames | None = None, in_sharding: Any = None
+) -> Any:
     """A function in which types contain shardings along axes that are `Auto` outside it.
 
     Args:

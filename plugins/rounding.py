@@ -11,6 +11,7 @@ from primax.extend.core import Array
 from primax.extend.interpreters import ad, mlir
 from primax.extend.provisional.arguments import integer, naming
 from primax.extend.provisional.elementwise import FLOATING, boolean, row
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 
 __all__ = [
@@ -44,17 +45,17 @@ class RoundingMethod(IntEnum):
     TO_NEAREST_EVEN = 1
 
 
-def floor(x: Any) -> Array:
+def floor(x: ArrayLike) -> Array:
     """Elementwise largest integer not above x, for real floating arrays."""
     return floor_p.bind(x)
 
 
-def ceil(x: Any) -> Array:
+def ceil(x: ArrayLike) -> Array:
     """Elementwise smallest integer not below x, for real floating arrays."""
     return ceil_p.bind(x)
 
 
-def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
+def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """Elementwise nearest integer, for real floating arrays.
 
     Args:
@@ -77,17 +78,17 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
     return round_p.bind(x, rounding_method=method)
 
 
-def is_finite(x: Any) -> Array:
+def is_finite(x: ArrayLike) -> Array:
     """Elementwise whether x is neither infinite nor NaN, for real floating arrays."""
     return is_finite_p.bind(x)
 
 
-def nextafter(x1: Any, x2: Any) -> Array:
+def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Elementwise next number after x1 towards x2, for real floating arrays."""
     return nextafter_p.bind(x1, x2)
 
 
-def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Array:
+def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
     """Round to the precision of a narrower floating format, keeping the dtype.
 
     Args:

@@ -16,6 +16,7 @@ from primax.extend.provisional.dimensions import is_symbolic
 from primax.extend.provisional.dividing import along_axis, whole_along
 from primax.extend.provisional.elementwise import ORDERED
 from primax.extend.provisional.narrow import in_whole_bytes
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import neg
 from primax.plugins.bitwise import bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right_arithmetic
@@ -69,7 +70,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     return outs[0] if single else tuple(outs)
 
 
-def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
+def sort_key_val(keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
     """Sorts keys along an axis, and rearranges values in the same way.
 
     Args:
@@ -91,7 +92,7 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
     return out_keys, out_values
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
     """The greatest elements along an axis in descending order, with their positions.
 
     NaN counts as the greatest. Of equal elements, the one that comes first is taken first.
@@ -119,7 +120,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1, is_stable: bool = True) -> tu
 
 
 def approx_max_k(
-    operand: Any,
+    operand: ArrayLike,
     k: int,
     reduction_dimension: int = -1,
     recall_target: float = 0.95,
@@ -153,7 +154,7 @@ def approx_max_k(
 
 
 def approx_min_k(
-    operand: Any,
+    operand: ArrayLike,
     k: int,
     reduction_dimension: int = -1,
     recall_target: float = 0.95,

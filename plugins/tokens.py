@@ -12,6 +12,7 @@ from primax.extend.core import Array, ShapedArray, Token, abstract_token, regist
 from primax.extend.effects import Effect, register_effect
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import canonical_shape
+from primax.extend.provisional.typing import ArrayLike
 
 __all__ = [
     "after_all",
@@ -71,7 +72,7 @@ def after_all(*operands: Any) -> Any:
     return after_all_p.bind(*operands)
 
 
-def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+def dce_sink(val: ArrayLike, *, prevent_mlir_dce: bool = False) -> None:
     """Keeps unused values in a program.
 
     Args:
@@ -87,7 +88,7 @@ def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
         dce_sink_p.bind(x, prevent_mlir_dce=bool(prevent_mlir_dce))
 
 
-def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
+def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Any:
     """Uniform random numbers from the device's own generator, different at each call.
 
     Use `primax.random.uniform` unless the numbers need not be reproducible.

@@ -12,6 +12,7 @@ from primax.extend.core import Array
 from primax.extend.interpreters import ad, mlir
 from primax.extend.provisional.accuracy import AccuracyMode, Tolerance, accurate, require_accuracy
 from primax.extend.provisional.elementwise import INEXACT, like, row
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import (
     abs_p,
@@ -82,43 +83,43 @@ tan_p = core.Primitive("tan")
 tanh_p = core.Primitive("tanh")
 
 
-def sin(x: Any, *, accuracy: Accuracy = None) -> Array:
+def sin(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """Elementwise sine of radians, for floating or complex arrays."""
     if accuracy is None:
         return sin_p.bind(x)
     return sin_p.bind(x, accuracy=require_accuracy("sin", accuracy))
 
 
-def cos(x: Any, *, accuracy: Accuracy = None) -> Array:
+def cos(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """Elementwise cosine of radians, for floating or complex arrays."""
     if accuracy is None:
         return cos_p.bind(x)
     return cos_p.bind(x, accuracy=require_accuracy("cos", accuracy))
 
 
-def tan(x: Any, *, accuracy: Accuracy = None) -> Array:
+def tan(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """Elementwise tangent of radians, for floating or complex arrays."""
     if accuracy is None:
         return tan_p.bind(x)
     return tan_p.bind(x, accuracy=require_accuracy("tan", accuracy))
 
 
-def asin(x: Any) -> Array:
+def asin(x: ArrayLike) -> Array:
     """Elementwise inverse sine in radians, for floating or complex arrays."""
     return asin_p.bind(x)
 
 
-def acos(x: Any) -> Array:
+def acos(x: ArrayLike) -> Array:
     """Elementwise inverse cosine in radians, for floating or complex arrays."""
     return acos_p.bind(x)
 
 
-def atan(x: Any) -> Array:
+def atan(x: ArrayLike) -> Array:
     """Elementwise inverse tangent in radians, for floating or complex arrays."""
     return atan_p.bind(x)
 
 
-def atan2(x: Any, y: Any) -> Array:
+def atan2(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise angle in radians of the point whose ordinate is x and whose abscissa is y.
 
     Args:
@@ -133,34 +134,34 @@ def atan2(x: Any, y: Any) -> Array:
     return atan2_p.bind(x, y)
 
 
-def sinh(x: Any) -> Array:
+def sinh(x: ArrayLike) -> Array:
     """Elementwise hyperbolic sine, for floating or complex arrays."""
     return sinh_p.bind(x)
 
 
-def cosh(x: Any) -> Array:
+def cosh(x: ArrayLike) -> Array:
     """Elementwise hyperbolic cosine, for floating or complex arrays."""
     return cosh_p.bind(x)
 
 
-def tanh(x: Any, *, accuracy: Accuracy = None) -> Array:
+def tanh(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """Elementwise hyperbolic tangent, for floating or complex arrays."""
     if accuracy is None:
         return tanh_p.bind(x)
     return tanh_p.bind(x, accuracy=require_accuracy("tanh", accuracy))
 
 
-def asinh(x: Any) -> Array:
+def asinh(x: ArrayLike) -> Array:
     """Elementwise inverse hyperbolic sine, for floating or complex arrays."""
     return asinh_p.bind(x)
 
 
-def acosh(x: Any) -> Array:
+def acosh(x: ArrayLike) -> Array:
     """Elementwise inverse hyperbolic cosine, for floating or complex arrays."""
     return acosh_p.bind(x)
 
 
-def atanh(x: Any) -> Array:
+def atanh(x: ArrayLike) -> Array:
     """Elementwise inverse hyperbolic tangent, for floating or complex arrays."""
     return atanh_p.bind(x)
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from primax import numpy as pnp
 from primax import tree_util
+from primax.extend.provisional.typing import ArrayLike
 
 __all__ = [
     "JoinPoint",
@@ -146,7 +147,7 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
     return tree_util.tree_unflatten(opt_state.tree_def, [JoinPoint(state) for state in _states(opt_state)])
 
 
-def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
+def pack_optimizer_state(marked_pytree: object) -> OptimizerState:
     """Convert the result of `unpack_optimizer_state` back to the state.
 
     Args:
@@ -162,7 +163,7 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
     return _packed([point.subtree for point in points], structure)
 
 
-def constant(step_size: Any) -> Schedule:
+def constant(step_size: float) -> Schedule:
     """A schedule with a constant step size.
 
     Args:
@@ -171,7 +172,7 @@ def constant(step_size: Any) -> Schedule:
     return lambda i: step_size
 
 
-def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
+def exponential_decay(step_size: float, decay_steps: float, decay_rate: float) -> Schedule:
     """A schedule: step_size * decay_rate ** (i / decay_steps), for step i.
 
     Args:
@@ -182,7 +183,7 @@ def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Sche
     return lambda i: step_size * decay_rate ** (i / decay_steps)
 
 
-def inverse_time_decay(step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False) -> Schedule:
+def inverse_time_decay(step_size: float, decay_steps: float, decay_rate: float, staircase: bool = False) -> Schedule:
     """A schedule: step_size / (1 + decay_rate * i / decay_steps), for step i.
 
     Args:
@@ -196,7 +197,7 @@ def inverse_time_decay(step_size: Any, decay_steps: Any, decay_rate: Any, stairc
     return lambda i: step_size / (1 + decay_rate * i / decay_steps)
 
 
-def polynomial_decay(step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0) -> Schedule:
+def polynomial_decay(step_size: float, decay_steps: float, final_step_size: float, power: float = 1.0) -> Schedule:
     """A schedule from `step_size` at step 0 to `final_step_size`, which holds from step `decay_steps` on.
 
     Args:
@@ -213,7 +214,7 @@ def polynomial_decay(step_size: Any, decay_steps: Any, final_step_size: Any, pow
     return schedule
 
 
-def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
+def piecewise_constant(boundaries: ArrayLike | Sequence[float], values: ArrayLike) -> Schedule:
     """A schedule with a constant step size between boundaries.
 
     Args:
@@ -235,7 +236,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     return lambda i: values[pnp.sum(i > boundaries)]
 
 
-def make_schedule(scalar_or_schedule: Any) -> Schedule:
+def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
     """Return a schedule: the argument itself, or a constant schedule if it is a number.
 
     Args:
@@ -252,7 +253,7 @@ def make_schedule(scalar_or_schedule: Any) -> Schedule:
     raise TypeError(f"make_schedule: the step size must be a function or a number, got {scalar_or_schedule!r}")
 
 
-def l2_norm(tree: Any) -> Any:
+def l2_norm(tree: object) -> Any:
     """The Euclidean norm of all elements of a pytree.
 
     Args:
@@ -261,7 +262,7 @@ def l2_norm(tree: Any) -> Any:
     return pnp.sqrt(sum(pnp.vdot(x, x) for x in tree_util.tree_leaves(tree)))
 
 
-def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
+def clip_grads(grad_tree: object, max_norm: float) -> Any:
     """Scale gradients down so that their norm is at most `max_norm`.
 
     Args:
@@ -281,7 +282,7 @@ def _first(state: Any) -> Any:
 
 
 @optimizer
-def sgd(step_size: Any) -> tuple[Any, Any, Any]:
+def sgd(step_size: float | Schedule) -> tuple[Any, Any, Any]:
     """Gradient descent: x - step_size * g.
 
     Args:
@@ -292,7 +293,7 @@ def sgd(step_size: Any) -> tuple[Any, Any, Any]:
 
 
 @optimizer
-def momentum(step_size: Any, mass: Any) -> tuple[Any, Any, Any]:
+def momentum(step_size: float | Schedule, mass: float) -> tuple[Any, Any, Any]:
     """Gradient descent with momentum: v = mass * v + g.
 
     Args:
@@ -312,7 +313,7 @@ def momentum(step_size: Any, mass: Any) -> tuple[Any, Any, Any]:
 
 
 @optimizer
-def nesterov(step_size: Any, mass: Any) -> tuple[Any, Any, Any]:
+def nesterov(step_size: float | Schedule, mass: float) -> tuple[Any, Any, Any]:
     """Gradient descent with Nesterov's momentum.
 
     Args:
@@ -337,7 +338,7 @@ def _inverse_root(x: Any) -> Any:
 
 
 @optimizer
-def adagrad(step_size: Any, momentum: Any = 0.9) -> tuple[Any, Any, Any]:
+def adagrad(step_size: float | Schedule, momentum: float = 0.9) -> tuple[Any, Any, Any]:
     """AdaGrad with momentum: the mean of g / sqrt(sum of g**2) is the direction.
 
     Args:
@@ -361,7 +362,7 @@ def adagrad(step_size: Any, momentum: Any = 0.9) -> tuple[Any, Any, Any]:
 
 
 @optimizer
-def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> tuple[Any, Any, Any]:
+def rmsprop(step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8) -> tuple[Any, Any, Any]:
     """RMSProp: x - step_size * g / sqrt(mean of g**2 + eps).
 
     Args:
@@ -382,7 +383,9 @@ def rmsprop(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8) -> tuple[Any, Any
 
 
 @optimizer
-def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum: Any = 0.9) -> tuple[Any, Any, Any]:
+def rmsprop_momentum(
+    step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9
+) -> tuple[Any, Any, Any]:
     """RMSProp with momentum: the velocity accumulates the steps of `rmsprop`.
 
     Args:
@@ -406,7 +409,7 @@ def rmsprop_momentum(step_size: Any, gamma: Any = 0.9, eps: Any = 1e-8, momentum
 
 
 @optimizer
-def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> tuple[Any, Any, Any]:
+def adam(step_size: float | Schedule, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> tuple[Any, Any, Any]:
     """Adam.
 
     Args:
@@ -443,7 +446,7 @@ def adam(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> tup
 
 
 @optimizer
-def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> tuple[Any, Any, Any]:
+def adamax(step_size: float | Schedule, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> tuple[Any, Any, Any]:
     """AdaMax: Adam with the maximum norm in place of the mean of squares.
 
     Args:
@@ -470,7 +473,7 @@ def adamax(step_size: Any, b1: Any = 0.9, b2: Any = 0.999, eps: Any = 1e-8) -> t
 
 
 @optimizer
-def sm3(step_size: Any, momentum: Any = 0.9) -> tuple[Any, Any, Any]:
+def sm3(step_size: float | Schedule, momentum: float = 0.9) -> tuple[Any, Any, Any]:
     """SM3, whose state for an array of shape (n, m, ...) has n + m + ... elements and a momentum.
 
     Args:

@@ -61,7 +61,11 @@ elu, gelu, leaky_relu, log_softmax, relu = nn.elu, nn.gelu, nn.leaky_relu, nn.lo
 selu, sigmoid, softmax, softplus, standardize = nn.selu, nn.sigmoid, nn.softmax, nn.softplus, nn.standardize
 
 
-def Dense(out_dim: int, W_init: Any = glorot_normal(), b_init: Any = normal()) -> Layer:  # noqa: B008
+def Dense(
+    out_dim: int,
+    W_init: Callable[..., Array] = glorot_normal(),  # noqa: B008
+    b_init: Callable[..., Array] = normal(),  # noqa: B008
+) -> Layer:
     """A dense layer: inputs @ W + b.
 
     Args:
@@ -188,9 +192,9 @@ def GeneralConv(
     out_chan: int,
     filter_shape: Sequence[int],
     strides: Sequence[int] | None = None,
-    padding: Any = "VALID",
-    W_init: Any = None,
-    b_init: Any = normal(1e-6),  # noqa: B008
+    padding: str | Sequence[tuple[int, int]] = "VALID",
+    W_init: Callable[..., Array] | None = None,
+    b_init: Callable[..., Array] = normal(1e-6),  # noqa: B008
 ) -> Layer:
     """A convolution.
 
@@ -218,9 +222,9 @@ def GeneralConvTranspose(
     out_chan: int,
     filter_shape: Sequence[int],
     strides: Sequence[int] | None = None,
-    padding: Any = "VALID",
-    W_init: Any = None,
-    b_init: Any = normal(1e-6),  # noqa: B008
+    padding: str | Sequence[tuple[int, int]] = "VALID",
+    W_init: Callable[..., Array] | None = None,
+    b_init: Callable[..., Array] = normal(1e-6),  # noqa: B008
 ) -> Layer:
     """A transposed convolution, with the arguments of `GeneralConv`.
 
@@ -249,8 +253,8 @@ def BatchNorm(
     epsilon: float = 1e-5,
     center: bool = True,
     scale: bool = True,
-    beta_init: Any = zeros,
-    gamma_init: Any = ones,
+    beta_init: Callable[..., Array] = zeros,
+    gamma_init: Callable[..., Array] = ones,
 ) -> Layer:
     """Batch normalization: subtract the mean along some axes, divide by the standard deviation, then scale and shift.
 
@@ -284,7 +288,7 @@ def BatchNorm(
     return init_fun, apply_fun
 
 
-def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
+def elementwise(fun: Callable[..., Any], **fun_kwargs: object) -> Layer:
     """A layer without parameters that applies a function to its inputs.
 
     Args:
@@ -317,7 +321,10 @@ Gelu = elementwise(nn.gelu)
 
 def _pooling(name: str, sentence: str, reducer: Any, start: Any, normalized: bool = False) -> Callable[..., Layer]:
     def pooling(
-        window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: str = "VALID", spec: Any = None
+        window_shape: Sequence[int],
+        strides: Sequence[int] | None = None,
+        padding: str = "VALID",
+        spec: str | Sequence[int] | None = None,
     ) -> Layer:
         if spec is not None and not isinstance(spec, str):
             raise TypeError(f"{name}: spec must be a string such as 'NHWC', got {spec!r}")
@@ -416,7 +423,7 @@ def FanInConcat(axis: int = -1) -> Layer:
     return init_fun, apply_fun
 
 
-def Dropout(rate: Any, mode: str = "train") -> Layer:
+def Dropout(rate: float, mode: str = "train") -> Layer:
     """Dropout: set random inputs to 0, and scale the others up to keep the mean.
 
     Args:

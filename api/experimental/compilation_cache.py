@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from os import PathLike
 
 from primax.extend.options import compilation_cache_dir
 
@@ -10,7 +10,7 @@ __all__ = ["reset_cache", "set_cache_dir"]
 __dir__ = __all__.copy
 
 
-def set_cache_dir(path: Any) -> None:
+def set_cache_dir(path: str | PathLike[str] | None) -> None:
     """Keep compiled programs in a directory, as `primax.config.update("compilation_cache_dir", path)` does.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from primax.extend.provisional.compiler_attributes import compiler_attributes
@@ -19,7 +19,7 @@ def compute_on(
     *,
     compute_type: str | None = None,
     out_memory_spaces: Any = None,
-    compiler_options: Any = None,
+    compiler_options: Mapping[str, Any] | None = None,
 ) -> Any:
     """Ask XLA to compute some operations elsewhere: those traced in a `with` block, or those of a function.
 

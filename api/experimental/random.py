@@ -11,6 +11,8 @@ import primax.numpy as pnp
 from primax import random
 from primax.extend.core import Array, current_trace
 from primax.extend.provisional.arguments import read_size
+from primax.extend.provisional.typing import ArrayLike
+from primax.extend.random import PRNGImpl
 
 __all__ = ["StatefulPRNG", "stateful_rng"]
 __dir__ = __all__.copy
@@ -96,7 +98,7 @@ def _shape(size: Any, *parameters: Any) -> tuple[int, ...]:
     return (size,) if isinstance(size, int) else tuple(size)
 
 
-def stateful_rng(seed: Any = None, *, impl: Any = None) -> StatefulPRNG:
+def stateful_rng(seed: ArrayLike | None = None, *, impl: str | PRNGImpl | None = None) -> StatefulPRNG:
     """A generator with a state.
 
     Args:

@@ -30,7 +30,7 @@ def scheduling_group(name: str) -> Any:
     return compiler_attributes(scheduling_group=name)
 
 
-def xla_metadata_call(f: Any = None, **attributes: Any) -> Any:
+def xla_metadata_call(f: Any = None, **attributes: object) -> Any:
     """Set XLA attributes on the operations of a function; a decorator if `f` is None."""
     scope = compiler_attributes(**attributes)
     return scope if f is None else scope(f)

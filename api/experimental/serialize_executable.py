@@ -84,7 +84,7 @@ def _require(rule: str, holds: bool, got: str) -> None:
 
 def deserialize_and_load(
     serialized: bytes,
-    in_tree: Any,
+    in_tree: object,
     out_tree: Any,
     backend: str | None = None,
     execution_devices: Sequence[Any] | None = None,

@@ -13,7 +13,7 @@ __all__ = ["set_xla_metadata", "xla_metadata_call"]
 __dir__ = __all__.copy
 
 
-def set_xla_metadata(x: Any = None, **attributes: Any) -> Any:
+def set_xla_metadata(x: Any = None, **attributes: object) -> Any:
     """Set attributes for XLA on the operations of a `with` block or a function, or on those that compute given arrays.
 
     The attributes are among the `mhlo.frontend_attributes` of the operations in StableHLO. Blocks may be nested:
@@ -46,7 +46,7 @@ def set_xla_metadata(x: Any = None, **attributes: Any) -> Any:
         return tree.tree_map(lambda leaf: checkpoint_name(leaf, "xla_metadata"), x)
 
 
-def xla_metadata_call(f: Callable[..., Any] | None = None, **attributes: Any) -> Any:
+def xla_metadata_call(f: Callable[..., Any] | None = None, **attributes: object) -> Any:
     """Set XLA attributes on the operations of a function; a decorator if `f` is None. See `set_xla_metadata`."""
     scope = compiler_attributes(**attributes)
     return scope if f is None else scope(f)

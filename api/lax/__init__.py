@@ -6,14 +6,13 @@ each family, except those that only other families use.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib import import_module
-from typing import TypeAlias
 
 from primax.extend.dtypes import dtype
 from primax.extend.lazy_names import lazy_names
 from primax.extend.provisional.accuracy import AccuracyMode, Tolerance
 from primax.extend.provisional.precision import DotAlgorithm, PrecisionLike
+from primax.extend.provisional.typing import DotDimensionNumbers
 from primax.lax.polynomials import *
 from primax.lax.ragged import *
 from primax.lax.scaled import *
@@ -43,8 +42,6 @@ from primax.plugins.tokens import *
 from primax.plugins.trigonometry import *
 from primax.plugins.windows import *
 
-# The contracting and the batch dimensions of a product.
-DotDimensionNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 # Names that only other families use.
 _INNER = frozenset(
     """ADD AND Combine MAX MIN MUL Monoid OR XOR as_scalar convert dtype_of flatten_operands fold_along

@@ -8,13 +8,14 @@ from typing import Any
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import sequence
 from primax.extend.provisional.elementwise import like
+from primax.extend.provisional.typing import ArrayLike
 from primax.plugins.arithmetic import add_p, mul_p
 from primax.plugins.structural import full_like
 
 __all__ = ["polynomial"]
 
 
-def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> Array:
+def polynomial(x: ArrayLike, coeffs: Sequence[Any], *, unroll: int | None = None) -> Array:
     """The values of a polynomial, by Horner's rule.
 
     Args:

@@ -6,6 +6,7 @@ from typing import Any
 
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
+from primax.extend.provisional.typing import ArrayLike, DotDimensionNumbers, DTypeLike
 from primax.plugins.dot import dot_general
 from primax.plugins.structural import broadcast_in_dim, convert_element_type, reshape
 
@@ -13,13 +14,13 @@ __all__ = ["scaled_dot"]
 
 
 def scaled_dot(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     *,
-    lhs_scale: Any = None,
-    rhs_scale: Any = None,
-    dimension_numbers: Any = None,
-    preferred_element_type: Any = None,
+    lhs_scale: ArrayLike | None = None,
+    rhs_scale: ArrayLike | None = None,
+    dimension_numbers: DotDimensionNumbers | None = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """`dot_general` of operands times their scales.
 

@@ -13,6 +13,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import canonical_axis
 from primax.extend.provisional.elementwise import like
+from primax.extend.provisional.typing import ArrayLike
 from primax.nn.arguments import inexact, inexact_number, number, weakly_inexact
 from primax.numpy.creation import asarray
 from primax.numpy.formulas import hypot, logaddexp
@@ -60,7 +61,7 @@ _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
 
 
-def identity(x: Any) -> Array:
+def identity(x: ArrayLike) -> Array:
     """x itself, as an array.
 
     Args:
@@ -70,7 +71,7 @@ def identity(x: Any) -> Array:
 
 
 @jit
-def relu(x: Any) -> Array:
+def relu(x: ArrayLike) -> Array:
     """max(x, 0), whose derivative at 0 is 0.
 
     Args:
@@ -88,7 +89,7 @@ def relu(x: Any) -> Array:
 
 
 @jit
-def relu6(x: Any) -> Array:
+def relu6(x: ArrayLike) -> Array:
     """min(max(x, 0), 6), whose derivative at 0 and 6 is 0.
 
     Args:
@@ -100,7 +101,7 @@ def relu6(x: Any) -> Array:
     return choose(inside, x, stop_gradient(min_p.bind(max_p.bind(x, low), high)))
 
 
-def sigmoid(x: Any) -> Array:
+def sigmoid(x: ArrayLike) -> Array:
     """1 / (1 + exp(-x)).
 
     Args:
@@ -110,7 +111,7 @@ def sigmoid(x: Any) -> Array:
 
 
 @jit
-def softplus(x: Any) -> Array:
+def softplus(x: ArrayLike) -> Array:
     """log(1 + exp(x)), without overflow.
 
     Args:
@@ -120,7 +121,7 @@ def softplus(x: Any) -> Array:
 
 
 @jit
-def sparse_plus(x: Any) -> Array:
+def sparse_plus(x: ArrayLike) -> Array:
     """0 where x <= -1, x where x >= 1, and (x + 1)**2 / 4 between: a softplus that is exact outside of (-1, 1).
 
     Args:
@@ -134,7 +135,7 @@ def sparse_plus(x: Any) -> Array:
 
 
 @jit
-def sparse_sigmoid(x: Any) -> Array:
+def sparse_sigmoid(x: ArrayLike) -> Array:
     """0 where x <= -1, 1 where x >= 1, and (x + 1) / 2 between: the derivative of `sparse_plus`.
 
     Args:
@@ -144,7 +145,7 @@ def sparse_sigmoid(x: Any) -> Array:
 
 
 @jit
-def soft_sign(x: Any) -> Array:
+def soft_sign(x: ArrayLike) -> Array:
     """x / (1 + |x|).
 
     Args:
@@ -163,7 +164,7 @@ _soft_sign.defjvps(lambda t, out, x: t * square_p.bind(1.0 / (abs(x) + 1.0)))
 
 
 @jit
-def silu(x: Any) -> Array:
+def silu(x: ArrayLike) -> Array:
     """x * sigmoid(x), also known as swish.
 
     Args:
@@ -173,7 +174,7 @@ def silu(x: Any) -> Array:
 
 
 @jit
-def mish(x: Any) -> Array:
+def mish(x: ArrayLike) -> Array:
     """x * tanh(softplus(x)).
 
     Args:
@@ -184,7 +185,7 @@ def mish(x: Any) -> Array:
 
 
 @jit
-def log_sigmoid(x: Any) -> Array:
+def log_sigmoid(x: ArrayLike) -> Array:
     """log(sigmoid(x)), without overflow.
 
     Args:
@@ -194,7 +195,7 @@ def log_sigmoid(x: Any) -> Array:
 
 
 @jit
-def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Array:
+def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
     """x where x >= 0, else negative_slope * x.
 
     Args:
@@ -207,7 +208,7 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Array:
 
 
 @jit
-def hard_sigmoid(x: Any) -> Array:
+def hard_sigmoid(x: ArrayLike) -> Array:
     """relu6(x + 3) / 6, a piecewise linear sigmoid.
 
     Args:
@@ -221,7 +222,7 @@ def hard_sigmoid(x: Any) -> Array:
 
 
 @jit
-def hard_silu(x: Any) -> Array:
+def hard_silu(x: ArrayLike) -> Array:
     """x * hard_sigmoid(x).
 
     Args:
@@ -232,7 +233,7 @@ def hard_silu(x: Any) -> Array:
 
 
 @jit
-def hard_tanh(x: Any) -> Array:
+def hard_tanh(x: ArrayLike) -> Array:
     """-1 where x < -1, 1 where x > 1, and x between.
 
     Args:
@@ -247,7 +248,7 @@ def hard_tanh(x: Any) -> Array:
 
 
 @jit
-def elu(x: Any, alpha: Any = 1.0) -> Array:
+def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x where x > 0, else alpha * (exp(x) - 1).
 
     Args:
@@ -263,7 +264,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Array:
 
 
 @jit
-def celu(x: Any, alpha: Any = 1.0) -> Array:
+def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1), whose derivative is continuous.
 
     Args:
@@ -278,7 +279,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Array:
 
 
 @jit
-def selu(x: Any) -> Array:
+def selu(x: ArrayLike) -> Array:
     """`elu` with constants that preserve mean 0 and variance 1.
 
     Args:
@@ -287,7 +288,7 @@ def selu(x: Any) -> Array:
     return _SELU_SCALE * elu(x, _SELU_ALPHA)
 
 
-def gelu(x: Any, approximate: bool = True) -> Array:
+def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """x times the probability that a standard normal number is less than x.
 
     Args:
@@ -309,7 +310,7 @@ def _gelu(x: Any, approximate: bool) -> Array:
 
 
 @partial(jit, static_argnames=("axis",))
-def glu(x: Any, axis: int = -1) -> Array:
+def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The first half of an array along an axis, times the sigmoid of the second half.
 
     Args:
@@ -330,7 +331,7 @@ def glu(x: Any, axis: int = -1) -> Array:
 
 
 @jit
-def squareplus(x: Any, b: Any = 4) -> Array:
+def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """(x + sqrt(x**2 + b)) / 2, an approximation of softplus without exponentials.
 
     Args:
@@ -361,7 +362,7 @@ _log1mexp.defjvps(lambda t, out, x: t * _inverse_of_expm1(x))
 
 
 @jit
-def log1mexp(x: Any) -> Array:
+def log1mexp(x: ArrayLike) -> Array:
     """log(1 - exp(-x)), accurate for small and for large x.
 
     Args:

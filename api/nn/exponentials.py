@@ -11,6 +11,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.elementwise import like
+from primax.extend.provisional.typing import ArrayLike, Axes
 from primax.nn.arguments import inexact
 from primax.numpy import reductions
 from primax.numpy.promotion import aval_of, broadcast, broadcast_to_shape, cast, promote
@@ -28,7 +29,7 @@ __all__ = ["log_softmax", "logmeanexp", "logsumexp", "softmax"]
 _where = where
 
 
-def softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
+def softmax(x: ArrayLike, axis: Axes | None = -1, where: ArrayLike | None = None) -> Array:
     """exp(x) / sum(exp(x)) along axes, without overflow.
 
     Args:
@@ -54,7 +55,7 @@ def _softmax(x: Any, axes: tuple[int, ...], where: Any) -> Array:
     return out if where is None else _where(where, out, 0)
 
 
-def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Array:
+def log_softmax(x: ArrayLike, axis: Axes | None = -1, where: ArrayLike | None = None) -> Array:
     """The logarithm of `softmax`, x - log(sum(exp(x))), without overflow.
 
     Args:
@@ -102,12 +103,12 @@ def logsumexp(
     a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, *, return_sign: bool, where: Any = None
 ) -> Array | tuple[Array, Array]: ...
 def logsumexp(
-    a: Any,
-    axis: Any = None,
-    b: Any = None,
+    a: ArrayLike,
+    axis: Axes | None = None,
+    b: ArrayLike | None = None,
     keepdims: bool = False,
     return_sign: bool = False,
-    where: Any = None,
+    where: ArrayLike | None = None,
 ) -> Array | tuple[Array, Array]:
     """log(sum(b * exp(a))) over axes, without overflow.
 
@@ -146,7 +147,7 @@ def _logsumexp(
     return log_p.bind(total, accuracy=None) + scale
 
 
-def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Array:
+def logmeanexp(x: ArrayLike, axis: Axes | None = None, where: ArrayLike | None = None, keepdims: bool = False) -> Array:
     """log(mean(exp(x))) over axes, without overflow.
 
     Args:

@@ -11,6 +11,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis, rename
+from primax.extend.provisional.typing import ArrayLike, DTypeLike, KeyLike, ShapeLike, ShardingLike
 from primax.numpy import creation
 from primax.numpy.creation import read_dtype, read_shape
 from primax.numpy.promotion import cast
@@ -81,7 +82,9 @@ def _require_inexact(function: str, dtype: Any) -> None:
         raise ValueError(f"{function}: dtype must be floating or complex, got {dtype}")
 
 
-def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+def zeros(
+    key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = None, out_sharding: ShardingLike | None = None
+) -> Array:
     """Zeros.
 
     Args:
@@ -93,7 +96,9 @@ def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> 
     return creation.zeros(shape, dtype, out_sharding=out_sharding)
 
 
-def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Array:
+def ones(
+    key: KeyLike, shape: ShapeLike, dtype: DTypeLike | None = None, out_sharding: ShardingLike | None = None
+) -> Array:
     """Ones.
 
     Args:
@@ -105,7 +110,7 @@ def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> A
     return creation.ones(shape, dtype, out_sharding=out_sharding)
 
 
-def constant(value: Any, dtype: Any = None) -> Initializer:
+def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that fills an array with one value.
 
     Args:
@@ -119,7 +124,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     return _initializer("constant", dtype, make)
 
 
-def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that draws numbers uniformly from [0, scale).
 
     Args:
@@ -137,7 +142,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     return _initializer("uniform", dtype, make)
 
 
-def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that draws normal numbers with mean 0.
 
     Args:
@@ -152,7 +157,9 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     return _initializer("normal", dtype, make)
 
 
-def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0) -> Initializer:
+def truncated_normal(
+    stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None, lower: ArrayLike = -2.0, upper: ArrayLike = 2.0
+) -> Initializer:
     """An initializer that draws normal numbers within bounds, and multiplies them by a factor.
 
     Args:
@@ -183,13 +190,13 @@ def _fans(shape: tuple[int, ...], in_axis: Axes, out_axis: Axes, batch_axis: Axe
 
 
 def variance_scaling(
-    scale: Any,
+    scale: ArrayLike,
     mode: str,
     distribution: str,
     in_axis: Axes = -2,
     out_axis: Axes = -1,
     batch_axis: Axes = (),
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Initializer:
     """An initializer with mean 0 and variance `scale` / fan, so that layers preserve the variance of their inputs.
 
@@ -255,7 +262,9 @@ def _polar(radius: Any, angle: Any) -> Array:
 
 
 def _scaled(name: str, scale: float, mode: str, distribution: str, source: str) -> Callable[..., Initializer]:
-    def make(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Initializer:
+    def make(
+        in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
+    ) -> Initializer:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
     fan = "fan_in" if mode == "fan_in" else "the mean of fan_in and fan_out"
@@ -283,7 +292,7 @@ he_normal = kaiming_normal = _scaled("he_normal", 2.0, "fan_in", "truncated_norm
 he_uniform = kaiming_uniform = _scaled("he_uniform", 2.0, "fan_in", "uniform", _HE)
 
 
-def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that draws matrices with orthonormal rows or columns, whichever are fewer, uniformly.
 
     Args:
@@ -313,7 +322,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
     return _initializer("orthogonal", dtype, make)
 
 
-def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer for convolution kernels: an orthogonal matrix at the center of the window, and zeros elsewhere.
 
     Xiao et al., "Dynamical isometry and a mean field theory of CNNs" (2018).

@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, canonical_axis, integer
+from primax.extend.provisional.typing import ArrayLike, Axes, DTypeLike, ShardingLike
 from primax.nn.arguments import inexact, number
 from primax.numpy import rounding, statistics
 from primax.numpy.creation import read_dtype
@@ -28,7 +29,14 @@ __all__ = ["one_hot", "standardize"]
 _ALGORITHMS = ("fast", "stable")
 
 
-def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1, out_sharding: Any = None) -> Array:
+def one_hot(
+    x: ArrayLike,
+    num_classes: int,
+    *,
+    dtype: DTypeLike | None = None,
+    axis: int = -1,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Vectors that are 1 at one position and 0 elsewhere.
 
     Args:
@@ -67,12 +75,12 @@ def _one_hot(x: Any, num_classes: int, dtype: Any, axis: int) -> Array:
 
 @partial(jit, static_argnames=("axis", "algorithm"))
 def standardize(
-    x: Any,
-    axis: Any = -1,
-    mean: Any = None,
-    variance: Any = None,
-    epsilon: Any = 1e-5,
-    where: Any = None,
+    x: ArrayLike,
+    axis: Axes | None = -1,
+    mean: ArrayLike | None = None,
+    variance: ArrayLike | None = None,
+    epsilon: ArrayLike = 1e-5,
+    where: ArrayLike | None = None,
     *,
     algorithm: str = "fast",
 ) -> Array:
@@ -101,7 +109,9 @@ def standardize(
     dtype = get_aval(x).dtype
     narrow = is_half(dtype) and all(y is None or get_aval(y).dtype == dtype for y in (mean, variance))
     if narrow:
-        x, mean, variance = (y if y is None else cast(y, FLOAT32) for y in (x, mean, variance))
+        x = cast(x, FLOAT32)
+        mean = mean if mean is None else cast(mean, FLOAT32)
+        variance = variance if variance is None else cast(variance, FLOAT32)
     if mean is None:
         mean = statistics.mean(x, axis, keepdims=True, where=where)
     elif not dtypes.is_inexact(get_aval(mean).dtype):

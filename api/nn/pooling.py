@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import core, dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import integers, sequence
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.promotion import cast
 from primax.numpy.reductions import FLOAT32, is_half
 from primax.plugins.arithmetic import div_p
@@ -26,12 +27,12 @@ __all__ = ["avg_pool", "max_pool", "min_pool", "pool"]
 
 
 def pool(
-    inputs: Any,
-    init: Any,
+    inputs: ArrayLike,
+    init: ArrayLike,
     reduce_fn: Callable[[Any, Any], Any],
     window_shape: Sequence[int],
     strides: Sequence[int] | None = None,
-    padding: Any = "VALID",
+    padding: str | Sequence[tuple[int, int]] = "VALID",
 ) -> Array:
     """Reduce each window of images by a function of two elements.
 
@@ -61,7 +62,10 @@ def pool(
 
 
 def max_pool(
-    inputs: Any, window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Any = "VALID"
+    inputs: ArrayLike,
+    window_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: str | Sequence[tuple[int, int]] = "VALID",
 ) -> Array:
     """The maximum of each window of images, without the padding; see `pool`.
 
@@ -74,17 +78,20 @@ def max_pool(
 
 
 def min_pool(
-    inputs: Any, window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: Any = "VALID"
+    inputs: ArrayLike,
+    window_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: str | Sequence[tuple[int, int]] = "VALID",
 ) -> Array:
     """The minimum of each window of images, without the padding; see `pool`."""
     return reduce_window_min_p.bind(inputs, **_read("min_pool", inputs, window_shape, strides, padding))
 
 
 def avg_pool(
-    inputs: Any,
+    inputs: ArrayLike,
     window_shape: Sequence[int],
     strides: Sequence[int] | None = None,
-    padding: Any = "VALID",
+    padding: str | Sequence[tuple[int, int]] = "VALID",
     count_include_pad: bool = True,
 ) -> Array:
     """The mean of the elements of each window of images; see `pool`.

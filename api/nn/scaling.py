@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -13,7 +14,8 @@ from primax import lax
 from primax import numpy as pnp
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
-from primax.extend.provisional.arguments import among, sequence
+from primax.extend.provisional.arguments import among, numpy_dtype, sequence
+from primax.extend.provisional.typing import ArrayLike, DotDimensionNumbers, DTypeLike
 from primax.numpy.promotion import promote
 from primax.plugins.custom_derivatives import custom_vjp
 
@@ -48,7 +50,7 @@ _MODES = {
 }
 
 
-def get_scaled_dot_general_config(mode: str, global_scale: Any = None) -> BlockScaleConfig:
+def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = None) -> BlockScaleConfig:
     """A configuration of block quantization for `scaled_dot_general`.
 
     Args:
@@ -80,7 +82,11 @@ def _dequantized(x: Any, scales: Any, dtype: Any) -> Array:
 
 
 def scaled_matmul(
-    lhs: Any, rhs: Any, lhs_scales: Any, rhs_scales: Any, preferred_element_type: Any = np.float32
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    lhs_scales: ArrayLike,
+    rhs_scales: ArrayLike,
+    preferred_element_type: DTypeLike = np.float32,
 ) -> Array:
     """Products of matrices whose elements are first multiplied by the scale of their block, in float32.
 
@@ -184,11 +190,11 @@ def _arranged(x: Any, contracted: Any, batch: Any) -> tuple[Any, tuple[int, ...]
 
 
 def scaled_dot_general(
-    lhs: Any,
-    rhs: Any,
-    dimension_numbers: Any,
-    preferred_element_type: Any = np.float32,
-    configs: Any = None,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    dimension_numbers: DotDimensionNumbers,
+    preferred_element_type: DTypeLike = np.float32,
+    configs: Sequence[BlockScaleConfig] | None = None,
     implementation: None = None,
 ) -> Array:
     """`lax.dot_general` of arrays that are quantized first.
@@ -229,5 +235,5 @@ def scaled_dot_general(
                 f"{function}: the contracted axes must have a multiple of {config.block_size} elements for "
                 f"{config.mode}, got {a.shape[-1]} and {b.shape[-1]}"
             )
-    out: Array = _scaled(a, b, configs, np.dtype(preferred_element_type))
+    out: Array = _scaled(a, b, configs, numpy_dtype(function, "preferred_element_type", preferred_element_type))
     return out.reshape(*batch_shape, *a_shape, *b_shape)

@@ -11,7 +11,9 @@ from typing import Any
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import integer, integers, sequence
+from primax.extend.provisional.precision import PrecisionLike
 from primax.extend.provisional.sharding import with_out_sharding
+from primax.extend.provisional.typing import ArrayLike, DTypeLike, ShardingLike
 from primax.numpy.creation import asarray
 from primax.numpy.linear import contract, prepared
 from primax.numpy.promotion import aval_of, convert
@@ -26,15 +28,15 @@ Labels = tuple[str, ...]
 
 
 def einsum(
-    subscripts: Any,
+    subscripts: str | ArrayLike,
     /,
-    *operands: Any,
+    *operands: object,
     out: None = None,
-    optimize: Any = "auto",
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    optimize: str | bool | Sequence[Any] = "auto",
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
     _dot_general: Any = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """The sum of products of arrays over labeled axes.
 
@@ -66,7 +68,11 @@ def einsum(
         raise NotImplementedError("einsum: out must be None: arrays are immutable")
     subscripts, arrays = _interleaved(subscripts, operands)
     if out_sharding is not None:
-        options = {"optimize": optimize, "precision": precision, "preferred_element_type": preferred_element_type}
+        options: dict[str, Any] = {
+            "optimize": optimize,
+            "precision": precision,
+            "preferred_element_type": preferred_element_type,
+        }
         options["_dot_general"] = _dot_general
         multiply = functools.partial(einsum, subscripts, **options)
         return with_out_sharding("einsum", multiply, arrays, out_sharding)
@@ -94,7 +100,7 @@ def einsum(
 
 
 def einsum_path(
-    subscripts: Any, /, *operands: Any, optimize: Any = "auto"
+    subscripts: str | ArrayLike, /, *operands: object, optimize: str | bool | Sequence[Any] = "auto"
 ) -> tuple[list[tuple[int, ...]], EinsumPathInfo]:
     """The order of products of `einsum`, as pairs of positions, and a report of its cost, which prints as a table.
 

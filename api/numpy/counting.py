@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, Tracer, get_aval, tree
 from primax.extend.provisional.arguments import integer, naming, sequence
+from primax.extend.provisional.typing import ArrayLike, ShardingLike
 from primax.numpy.creation import asarray
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast, promote
@@ -28,7 +30,12 @@ __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histo
 
 
 def bincount(
-    x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None, out_sharding: Any = None
+    x: ArrayLike,
+    weights: ArrayLike | None = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """The number of occurrences of each integer from 0.
 
@@ -79,7 +86,9 @@ def _counted(x: Any, weights: Any, length: int) -> Array:
     return add_rows(broadcast_to_shape(zero, (length,)), places, weights)
 
 
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: None = None) -> Array:
+def histogram_bin_edges(
+    a: ArrayLike, bins: ArrayLike | str = 10, range: ArrayLike | Sequence[ArrayLike] | None = None, weights: None = None
+) -> Array:
     """The edges of equally wide bins that contain all elements of an array.
 
     Args:
@@ -167,12 +176,12 @@ def _is_sequence(bins: Any) -> bool:
 
 
 def histogram(
-    a: Any,
-    bins: Any = 10,
-    range: Any = None,
-    weights: Any = None,
+    a: ArrayLike,
+    bins: ArrayLike | str = 10,
+    range: ArrayLike | Sequence[ArrayLike] | None = None,
+    weights: ArrayLike | None = None,
     density: bool | None = None,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> tuple[Any, Array] | Array:
     """The number of elements of an array in each bin.
 
@@ -237,7 +246,12 @@ def _bins_of(x: Any, edges: Any) -> Array:
 
 
 def histogram2d(
-    x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+    x: ArrayLike,
+    y: ArrayLike,
+    bins: ArrayLike | Sequence[ArrayLike] = 10,
+    range: Sequence[Sequence[float] | None] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
 ) -> tuple[Any, ...]:
     """The number of points in each rectangle of a grid in the plane.
 
@@ -254,14 +268,19 @@ def histogram2d(
     shapes = [aval_of("histogram2d", v, name).shape for v, name in ((x, "x"), (y, "y"))]
     if shapes[0] != shapes[1] or len(shapes[0]) != 1:
         raise ValueError(f"histogram2d: x and y must be of rank 1 and one length, got {shapes[0]} and {shapes[1]}")
-    if _is_sequence(bins) and len(bins) != 2:
-        bins = [bins, bins]
-    counts, edges = histogramdd((x, y), bins, range, weights, density)
+    each: Any = bins
+    if _is_sequence(each) and len(each) != 2:
+        each = [bins, bins]
+    counts, edges = histogramdd((x, y), each, range, weights, density)
     return counts, *edges
 
 
 def histogramdd(
-    sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+    sample: ArrayLike | Sequence[ArrayLike],
+    bins: ArrayLike | Sequence[ArrayLike] = 10,
+    range: Sequence[Sequence[float] | None] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
 ) -> tuple[Any, Any]:
     """The number of points in each box of a grid.
 
@@ -283,7 +302,8 @@ def histogramdd(
         raise ValueError("histogramdd: sample must be of shape (n, d), or d arrays of rank 1")
     columns = [asarray(column) for column in promote("histogramdd", *columns)]
     count, rank = columns[0].shape[0], len(columns)
-    bins = list(bins) if _is_sequence(bins) else [bins] * rank
+    given: Any = bins
+    bins = list(given) if _is_sequence(given) else [given] * rank
     range = [None] * rank if range is None else sequence("histogramdd", "range", range)
     if len(bins) != rank or len(range) != rank:
         raise ValueError(

@@ -8,6 +8,7 @@ import numpy as np
 
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
+from primax.extend.provisional.typing import ArrayLike, DTypeLike
 from primax.numpy.creation import read_dtype, zeros
 from primax.numpy.joining import concatenate
 from primax.numpy.linear import dot
@@ -26,14 +27,14 @@ __all__ = ["corrcoef", "cov"]
 
 @one_program("rowvar bias ddof dtype", named="cov")
 def cov(
-    m: Any,
-    y: Any = None,
+    m: ArrayLike,
+    y: ArrayLike | None = None,
     rowvar: bool = True,
     bias: bool = False,
-    ddof: Any = None,
-    fweights: Any = None,
-    aweights: Any = None,
-    dtype: Any = None,
+    ddof: float | None = None,
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """The covariances of variables.
 
@@ -100,7 +101,7 @@ def _variables(function: str, x: Any, rowvar: bool) -> Array:
 
 
 @one_program("rowvar dtype", named="corrcoef")
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
+def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Array:
     """The correlations of variables. The arguments are those of `cov`."""
     parts = promote("corrcoef", *([x] if y is None else [x, y]), to=to_inexact)
     out_dtype = get_aval(parts[0]).dtype if dtype is None else read_dtype(dtype, "corrcoef")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from primax.extend.provisional.arguments import among, canonical_shape, integer,
 from primax.extend.provisional.avals import unwrap
 from primax.extend.provisional.sharding import canonical_sharding, get_mesh, match_placement
 from primax.extend.provisional.tracing import remember_memory, thread
+from primax.extend.provisional.typing import ArrayLike, DeviceLike, DTypeLike, ShapeLike, ShardingLike
 from primax.extend.sharding import AbstractMesh, Sharding
 from primax.numpy.promotion import aval_of, broadcast_to_shape, convert
 from primax.plugins.devices import device_put
@@ -109,7 +110,7 @@ def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False,
     return broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=())
 
 
-def stage(x: Any, /) -> Array:
+def stage(x: object, /) -> Array:
     """Convert an array or a number to a value of the program being traced, or to an array outside of tracing.
 
     Raises:
@@ -124,13 +125,13 @@ def stage(x: Any, /) -> Array:
 
 
 def asarray(
-    a: Any,
-    dtype: Any = None,
-    order: Any = None,
+    a: object,
+    dtype: DTypeLike | None = None,
+    order: str | None = None,
     *,
     copy: bool | None = None,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Convert a value to an array; an array is returned unchanged.
 
@@ -156,14 +157,14 @@ def asarray(
 
 
 def array(
-    object: Any,
-    dtype: Any = None,
+    object: object,
+    dtype: DTypeLike | None = None,
     copy: bool = True,
-    order: Any = "K",
+    order: str | None = "K",
     ndmin: int = 0,
     *,
-    device: Any = None,
-    out_sharding: Any = None,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Convert a value to an array; an array is copied.
 
@@ -361,7 +362,14 @@ def _stacked(a: Any, dtype: Any, shape: tuple[int, ...]) -> np.ndarray | Array:
     return concatenate_p.bind(*parts, dimension=0) if len(parts) > 1 else parts[0]
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def full(
+    shape: ShapeLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """An array filled with one value, or with an array that broadcasts.
 
     Args:
@@ -434,7 +442,13 @@ def _is_duck(a: Any) -> bool:
 
 
 def full_like(
-    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+    a: ArrayLike | ShapeDtypeStruct,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """An array of one value, with the shape and dtype of another.
 
@@ -452,31 +466,51 @@ def full_like(
     return _like("full_like", a, fill_value, dtype, shape, device)
 
 
-def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def zeros_like(
+    a: ArrayLike | ShapeDtypeStruct,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """An array of zeros, with the shape and dtype of another. The arguments are those of `full_like`."""
     if out_sharding is not None:
         return resharded("zeros_like", zeros_like(a, dtype, shape, device=device), out_sharding)
     return _like("zeros_like", a, 0, dtype, shape, device)
 
 
-def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def ones_like(
+    a: ArrayLike | ShapeDtypeStruct,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """An array of ones, with the shape and dtype of another. The arguments are those of `full_like`."""
     if out_sharding is not None:
         return resharded("ones_like", ones_like(a, dtype, shape, device=device), out_sharding)
     return _like("ones_like", a, 1, dtype, shape, device)
 
 
-def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
+def empty_like(
+    prototype: ArrayLike | ShapeDtypeStruct,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+) -> Array:
     """An array of zeros; NumPy leaves its values unspecified. The arguments are those of `full_like`."""
     return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
-def copy(a: Any, order: Any = None) -> Array:
+def copy(a: object, order: str | None = None) -> Array:
     """A copy of an array. `order` is ignored, as in `asarray`."""
     return _array("copy", a, None, order, True, None)
 
 
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
+def frombuffer(buffer: object, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """An array of the elements in a buffer.
 
     Args:
@@ -489,13 +523,13 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
       ValueError: the buffer is too small, or its size is not a multiple of an element's size.
     """
     read_dtype(dtype, "frombuffer")
-    if isinstance(buffer, Array):
-        buffer = np.asarray(buffer)  # before Python 3.12, arrays do not support the buffer protocol
+    # Before Python 3.12, arrays do not support the buffer protocol.
+    source: Any = np.asarray(buffer) if isinstance(buffer, Array) else buffer
     with naming("frombuffer"):
-        return asarray(np.frombuffer(buffer, numpy_dtype("frombuffer", "dtype", dtype), count, offset))
+        return asarray(np.frombuffer(source, numpy_dtype("frombuffer", "dtype", dtype), count, offset))
 
 
-def fromiter(iterable: Any, dtype: Any, count: int = -1) -> Array:
+def fromiter(iterable: Iterable[ArrayLike], dtype: DTypeLike, count: int = -1) -> Array:
     """An array of the numbers of an iterable.
 
     Args:
@@ -507,7 +541,7 @@ def fromiter(iterable: Any, dtype: Any, count: int = -1) -> Array:
         return asarray(np.fromiter(iterable, np.dtype(read_dtype(dtype, "fromiter")), count))
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: object, /, *, device: DeviceLike | None = None, copy: bool | None = None) -> Array:
     """An array of the values of another library's array, through DLPack.
 
     Args:
@@ -522,7 +556,13 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     return runtime.from_dlpack(x, device, copy)
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def zeros(
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """An array of zeros.
 
     Args:
@@ -543,7 +583,13 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     return _filled("zeros", shape, 0, dtype, device)
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def ones(
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """An array of ones.
 
     Args:
@@ -564,7 +610,13 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any
     return _filled("ones", shape, 1, dtype, device)
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
+def empty(
+    shape: ShapeLike,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """An array of zeros; NumPy leaves its values unspecified. The arguments are those of `zeros`."""
     if out_sharding is not None:
         return resharded("empty", empty(shape, dtype, device=device), out_sharding)

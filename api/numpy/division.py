@@ -9,6 +9,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.elementwise import like
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.predicates import logical_and
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast, broadcast_to_shape, convert, operands, promote, strong
@@ -22,7 +23,7 @@ __all__ = ["divmod", "float_power", "floor_divide", "fmod", "power", "reciprocal
 
 
 @one_program("")
-def fmod(x: Any, y: Any, /) -> Array:
+def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The remainder of x / y that has the sign of x.
 
     Args:
@@ -43,7 +44,7 @@ def _nonzero(y: Any) -> Any:
 
 
 @one_program("")
-def remainder(x: Any, y: Any, /) -> Array:
+def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The remainder of x / y that has the sign of y; integers modulo 0 give 0.
 
     Args:
@@ -95,7 +96,7 @@ def _has_other_sign(rest: Any, y: Any) -> Array:
 
 
 @one_program("")
-def floor_divide(x: Any, y: Any, /) -> Array:
+def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x / y rounded down.
 
     For floats, infinity divided by a number is infinity, and a number divided by infinity is 0 or -0, as in the array
@@ -139,7 +140,7 @@ _compiled_quotient = jit(_floating_quotient)
 
 
 @one_program("")
-def divmod(x: Any, y: Any, /) -> tuple[Any, Any]:
+def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Any, Any]:
     """The pair of `floor_divide(x, y)` and `remainder(x, y)`.
 
     Args:
@@ -150,11 +151,7 @@ def divmod(x: Any, y: Any, /) -> tuple[Any, Any]:
     return _quotient(x, y), _remainder(x, y)
 
 
-def _is_integer(y: Any) -> bool:
-    return isinstance(y, int) or (isinstance(y, np.generic) and y.dtype.kind in "iu")  # timedelta64 is np.integer
-
-
-def power(x: Any, y: Any, /) -> Array:
+def power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x to the power y.
 
     Args:
@@ -165,7 +162,7 @@ def power(x: Any, y: Any, /) -> Array:
       TypeError: x holds integers and y is a negative int, or the shapes do not broadcast.
     """
     aval = aval_of("power", x, 0)
-    if _is_integer(y):
+    if isinstance(y, int) or (isinstance(y, np.generic) and y.dtype.kind in "iu"):  # timedelta64 is np.integer
         y = int(y)
         if dtypes.is_bool(aval.dtype):
             x = convert(x, aval, dtypes.to_numeric_dtype(aval.dtype))
@@ -234,7 +231,7 @@ def broadcast_shape_of(x: Any, y: Any) -> tuple[int, ...]:
 
 
 @one_program("")
-def reciprocal(x: Any, /) -> Array:
+def reciprocal(x: ArrayLike, /) -> Array:
     """1 / x.
 
     Args:
@@ -245,7 +242,7 @@ def reciprocal(x: Any, /) -> Array:
 
 
 @one_program("")
-def float_power(x: Any, y: Any, /) -> Array:
+def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x to the power y, computed in a floating or complex dtype.
 
     Args:

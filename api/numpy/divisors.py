@@ -6,6 +6,7 @@ from typing import Any
 
 from primax.extend import dtypes
 from primax.extend.core import Array
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import asarray
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import broadcast, promote
@@ -19,7 +20,7 @@ __all__ = ["gcd", "lcm"]
 
 
 @one_program("")
-def gcd(x1: Any, x2: Any) -> Array:
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The elementwise greatest common divisor of integers; gcd(0, 0) is 0.
 
     Args:
@@ -36,7 +37,7 @@ def gcd(x1: Any, x2: Any) -> Array:
 
 
 @one_program("")
-def lcm(x1: Any, x2: Any) -> Array:
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The elementwise least common multiple of integers; 0 if one of them is 0. See `gcd`.
 
     >>> import primax as px

@@ -9,6 +9,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, Tracer, get_aval, tree
 from primax.extend.provisional.arguments import aval_of, index_dtype, read_size
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.brackets import expanded, read_entries
 from primax.plugins.arithmetic import add
 from primax.plugins.arithmetic import min as min_
@@ -55,7 +56,7 @@ def _parts(part: Slice) -> tuple[Any, int, int]:
 tree.register_pytree_node(Slice, lambda part: ((part.start,), (part.size, part.stride)), lambda aux, x: Slice(*x, *aux))
 
 
-def ds(start: Any, size: Any = _MISSING, stride: int | None = None) -> Slice | slice:
+def ds(start: ArrayLike | None, size: Any = _MISSING, stride: int | None = None) -> Slice | slice:
     """An index of `size` elements from `start` on, which may be traced; the length of the result is known.
 
     `ds(None)` is `:`, and `ds(n)` is `:n`. In `x[...]` a part that would extend beyond the axis is moved inside, as in

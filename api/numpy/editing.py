@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +13,7 @@ from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis, listed
 from primax.extend.provisional.avals import unwrap
 from primax.extend.provisional.dimensions import bounds, is_symbolic, sliced
+from primax.extend.provisional.typing import ArrayLike, Axes
 from primax.numpy.at import Reference
 from primax.numpy.creation import asarray, ones, zeros
 from primax.numpy.indexing import take_slice
@@ -55,7 +57,13 @@ def _positions(function: str, obj: Any, size: int) -> list[int]:
     return positions
 
 
-def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
+def delete(
+    arr: ArrayLike,
+    obj: ArrayLike | slice | Sequence[int],
+    axis: int | None = None,
+    *,
+    assume_unique_indices: bool = False,
+) -> Array:
     """An array without the elements at some positions.
 
     Args:
@@ -86,7 +94,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     if isinstance(obj, Array | np.ndarray) and obj.dtype == bool and obj.shape != (size,):
         raise ValueError(f"delete: obj must be of shape ({size},) if it is boolean, got shape {obj.shape}")
     if not isinstance(obj, Tracer) and getattr(obj, "ndim", 0) > 1:
-        obj = np.ravel(obj)
+        obj = np.ravel(np.asarray(obj))
     gone = set(_positions("delete", obj, size))
     if size in gone:
         raise IndexError(f"delete: obj must be in [{-size}, {size}), got {size}")
@@ -97,7 +105,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     return concatenate(parts, axis) if parts else take_slice(x, 0, 0, axis)
 
 
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
+def insert(arr: ArrayLike, obj: ArrayLike | slice | Sequence[int], values: ArrayLike, axis: int | None = None) -> Array:
     """An array with elements inserted before some positions.
 
     Args:
@@ -117,13 +125,13 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     values = cast(asarray(values), x.dtype)
     obj = unwrap(obj)
     traced = isinstance(obj, Tracer) and known(obj) is None
-    places = obj if traced else _positions("insert", obj, size)
+    places: Any = obj if traced else _positions("insert", obj, size)
     if not isinstance(obj, slice) and not np.ndim(obj):
         values = moveaxis(reshaped(values, (1,) * (rank - values.ndim) + values.shape), 0, axis)
         count = values.shape[axis]
         places = places + np.arange(count) * 0 if traced else places * count
     else:
-        count = obj.size if traced else len(places)
+        count = places.size if traced else len(places)
     sizes = (*x.shape[:axis], count, *x.shape[axis + 1 :])
     values = broadcast_to_shape(reshaped(values, (1,) * (rank - values.ndim) + values.shape), sizes)
     order: Any
@@ -163,7 +171,7 @@ def _order_of_traced(places: Any, size: int, count: int) -> Array:
     return Reference(order_of_old, old).set(np.arange(size, dtype=np.int32))
 
 
-def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
+def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True) -> Array:
     """An array with a new main diagonal.
 
     Args:
@@ -211,7 +219,7 @@ def _bit_order(function: str, bitorder: str) -> bool:
 _BYTE = np.dtype(np.uint8)
 
 
-def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
+def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axes | None = None) -> Array:
     """An array without leading and trailing zeros.
 
     Args:
@@ -246,7 +254,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
 
 
 @one_program("axis bitorder")
-def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
+def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
     """Pack bits along an axis into bytes, eight each; the last byte is padded with zeros.
 
     Args:
@@ -274,7 +282,7 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     return moveaxis(reduce_sum_p.bind(bitwise.shift_left_p.bind(bits, shifts), axes=(len(rest) + 1,)), -1, axis)
 
 
-def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
+def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
     """The bits of bytes along an axis, as zeros and ones.
 
     Args:

@@ -19,6 +19,7 @@ from primax.extend.provisional.arguments import (
     rename,
     sequence,
 )
+from primax.extend.provisional.typing import ArrayLike, Axes, DeviceLike, DTypeLike, ShapeLike
 from primax.numpy.creation import asarray, place, read_dtype, zeros
 from primax.numpy.joining import concatenate
 from primax.numpy.programs import one_program
@@ -217,7 +218,7 @@ def _lengths(kind: FftType, one: str) -> str:
 
 
 def _along_one(name: str, kind: FftType, sentence: str) -> Function:
-    def function(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    def function(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
         return _transform_axis(name, kind, a, n, axis, norm)
 
     arguments = f"      n: the length {_lengths(kind, 'along the axis')}.\n      axis: the axis.\n"
@@ -225,7 +226,7 @@ def _along_one(name: str, kind: FftType, sentence: str) -> Function:
 
 
 def _along_two(name: str, kind: FftType, sentence: str) -> Function:
-    def function(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
+    def function(a: ArrayLike, s: ShapeLike | None = None, axes: Axes = (-2, -1), norm: str | None = None) -> Array:
         return _transform_two_axes(name, kind, a, s, axes, norm)
 
     arguments = f"      s: the lengths {_lengths(kind, 'along the axes')}.\n      axes: the two axes.\n"
@@ -233,7 +234,7 @@ def _along_two(name: str, kind: FftType, sentence: str) -> Function:
 
 
 def _along_many(name: str, kind: FftType, sentence: str) -> Function:
-    def function(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Array:
+    def function(a: ArrayLike, s: ShapeLike | None = None, axes: Axes | None = None, norm: str | None = None) -> Array:
         return _transform_axes(name, kind, a, s, axes, norm)
 
     arguments = (
@@ -257,7 +258,7 @@ rfftn = _along_many("rfftn", RFFT, "The discrete Fourier transform of real numbe
 irfftn = _along_many("irfftn", IRFFT, "The inverse of `rfftn`.")
 
 
-def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform of a Hermitian-symmetric signal, which is real.
 
     Args:
@@ -273,7 +274,7 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     return _transform_axis("hfft", IRFFT, conjugate(a), n, axis, _OPPOSITES[norm])
 
 
-def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`: the first n // 2 + 1 points of a Hermitian-symmetric signal.
 
     Args:
@@ -290,7 +291,7 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
     return conj_p.bind(_transform_axis("ihfft", RFFT, a, n, axis, _OPPOSITES[norm]))
 
 
-def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
+def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
     """The frequencies of the points of `fft`: first those from 0 up, then the negative ones.
 
     Args:
@@ -314,7 +315,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
     return _per_sample(steps, count, d, dtype, device)
 
 
-def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
+def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
     """The frequencies of the points of `rfft`. Arguments and errors are those of `fftfreq`."""
     dtype = _frequency_dtype("rfftfreq", dtype)
     count = _number("rfftfreq", n)
@@ -333,7 +334,7 @@ def _per_sample(steps: Any, count: int, d: Any, dtype: Any, device: Any) -> Arra
     return place(cast(divide(steps, multiply(count, d)), dtype), device)
 
 
-def fftshift(x: Any, axes: Any = None) -> Array:
+def fftshift(x: ArrayLike, axes: Axes | None = None) -> Array:
     """Roll an array along axes so that the zero frequency is in the middle.
 
     Args:
@@ -346,7 +347,7 @@ def fftshift(x: Any, axes: Any = None) -> Array:
     return _shifted("fftshift", x, axes, lambda size: size // 2)
 
 
-def ifftshift(x: Any, axes: Any = None) -> Array:
+def ifftshift(x: ArrayLike, axes: Axes | None = None) -> Array:
     """The inverse of `fftshift`, which takes the same arguments."""
     return _shifted("ifftshift", x, axes, lambda size: -(size // 2))
 

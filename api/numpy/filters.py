@@ -7,7 +7,8 @@ from typing import Any
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among
-from primax.extend.provisional.precision import canonicalize_precision
+from primax.extend.provisional.precision import PrecisionLike, canonicalize_precision
+from primax.extend.provisional.typing import ArrayLike, DTypeLike
 from primax.numpy.creation import read_dtype
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import promote
@@ -20,7 +21,14 @@ __all__ = ["convolve", "correlate"]
 
 
 @one_program("mode precision preferred_element_type")
-def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+def convolve(
+    a: ArrayLike,
+    v: ArrayLike,
+    mode: str = "full",
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The convolution of two sequences: the coefficients of the product of two polynomials.
 
     Args:
@@ -46,7 +54,12 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
 
 @one_program("mode precision preferred_element_type")
 def correlate(
-    a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None
+    a: ArrayLike,
+    v: ArrayLike,
+    mode: str = "valid",
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The correlation of two sequences, `c[k]`, the sum of `a[n + k] * conj(v[n])`.
 

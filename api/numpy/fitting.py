@@ -9,6 +9,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import integer
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import asarray, ones
 from primax.numpy.indexing import take_slice
 from primax.numpy.linalg.equations import inv, lstsq
@@ -29,7 +30,7 @@ __all__ = ["poly", "polydiv", "polyfit", "roots"]
 
 
 @one_program("", named="poly")
-def poly(seq_of_zeros: Any) -> Array:
+def poly(seq_of_zeros: ArrayLike) -> Array:
     """The coefficients of the monic polynomial with given roots, the highest power first.
 
     Args:
@@ -66,7 +67,7 @@ def poly(seq_of_zeros: Any) -> Array:
     return out
 
 
-def roots(p: Any, *, strip_zeros: bool = True) -> Array:
+def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """The roots of a polynomial.
 
     Args:
@@ -124,7 +125,7 @@ def _companion_roots(p: Any, kind: Any) -> Array:
     return cast(eigvals(concatenate_p.bind(first, rest, dimension=0)), kind)
 
 
-def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, Any]:
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Any, Any]:
     """The quotient and the remainder of two polynomials.
 
     Args:
@@ -142,12 +143,13 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
     >>> px.numpy.polydiv(px.numpy.array([1., 2., 3.]), px.numpy.array([1., 1.]))
     (Array([1., 1.], dtype=float32), Array([0., 0., 2.], dtype=float32))
     """
-    u, v = (asarray(x) for x in promote("polydiv", u, v, to=dtypes.to_inexact_dtype))
-    u, v = (reshaped(x, (1,)) if not x.ndim else x for x in (u, v))
+    u, v = promote("polydiv", u, v, to=dtypes.to_inexact_dtype)
+    u, v = [x if x.ndim else reshaped(x, (1,)) for x in map(asarray, (u, v))]
     if u.ndim != 1 or v.ndim != 1 or not u.size or not v.size:
         raise ValueError(f"polydiv: u and v must be of rank 1 with elements, got shapes {u.shape} and {v.shape}")
     size, length = u.shape[0], v.shape[0]
-    zero = u.dtype.type(0)
+    dtype = u.dtype
+    zero = dtype.type(0)
     parts = []
     for k in range(size - length + 1):
         factor = slice_p.bind(u, start_indices=(k,), limit_indices=(k + 1,), strides=None) / v[0]
@@ -156,7 +158,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
         u = sub_p.bind(u, pad_p.bind(term, zero, padding_config=((k, size - length - k, 0),)))
         # What is divided leaves nothing, whatever is rounded.
         u = pad_p.bind(take_slice(u, k + 1, size, 0), zero, padding_config=((k + 1, 0, 0),))
-    quotient = concatenate_p.bind(*parts, dimension=0) if parts else asarray(np.zeros(1, u.dtype))
+    quotient = concatenate_p.bind(*parts, dimension=0) if parts else asarray(np.zeros(1, dtype))
     if trim_leading_zeros:
         known = np.flatnonzero(concrete("polydiv", "u", u, "trim_leading_zeros"))
         u = take_slice(u, int(known[0]) if known.size else size - 1, size, 0)
@@ -164,7 +166,13 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
 
 
 def polyfit(
-    x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: bool | str = False
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: ArrayLike | None = None,
+    cov: bool | str = False,
 ) -> tuple[Any, ...] | tuple[Any, Any] | Array:
     """Fit a polynomial to points by least squares.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import sequence
 from primax.extend.provisional.elementwise import like
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import asarray
 from primax.numpy.mapping import vectorize
 from primax.numpy.predicates import isnan, signbit
@@ -57,7 +58,7 @@ def _without_nan(name: str, primitive: Any, exceeds: Any, sentence: str) -> Func
     """The maximum or minimum of two numbers; if one is NaN, the other one."""
 
     @one_program("")
-    def function(x1: Any, x2: Any) -> Array:
+    def function(x1: ArrayLike, x2: ArrayLike) -> Array:
         x, y = operands(name, x1, x2)
         dtype = get_aval(x).dtype
         if dtypes.is_floating(dtype):  # of two equal numbers, y is the result and has the derivative
@@ -73,7 +74,7 @@ fmin = _without_nan("fmin", arithmetic.min_p, comparison.lt_p, "The smaller of x
 
 
 @one_program("")
-def copysign(x: Any, y: Any, /) -> Array:
+def copysign(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The absolute value of x with the sign of y.
 
     Args:
@@ -86,7 +87,7 @@ def copysign(x: Any, y: Any, /) -> Array:
 
 
 @one_program("")
-def heaviside(x: Any, y: Any, /) -> Array:
+def heaviside(x: ArrayLike, y: ArrayLike, /) -> Array:
     """0 where x is negative, 1 where it is positive, and y where it is zero.
 
     Args:
@@ -101,7 +102,7 @@ def heaviside(x: Any, y: Any, /) -> Array:
 
 
 @one_program("")
-def hypot(x: Any, y: Any, /) -> Array:
+def hypot(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The square root of x**2 + y**2, without overflow.
 
     Args:
@@ -173,7 +174,7 @@ def _log_of_sum(name: str, sentence: str, log1p_of_power: Function, period: floa
         return choose(undefined, _half(arithmetic.add_p.bind(x, y)), out)
 
     @one_program("out where")
-    def function(x: Any, y: Any, /, out: None = None, where: None = None) -> Array:
+    def function(x: ArrayLike, y: ArrayLike, /, out: None = None, where: None = None) -> Array:
         if out is not where:
             refuse_options(name, out, where)
         return log_of_sum(*operands(name, x, y, to=to_inexact))
@@ -196,7 +197,7 @@ logaddexp2 = _log_of_sum("logaddexp2", "log2(2**x + 2**y), without overflow.", _
 
 
 @one_program("", named="sinc")
-def sinc(x: Any, /) -> Array:
+def sinc(x: ArrayLike, /) -> Array:
     """sin(pi x) / (pi x), which is 1 for x = 0, and 0 for infinite x.
 
     Args:
@@ -233,7 +234,7 @@ def _series_of_sinc(x: Any, terms: int) -> Array:
 
 
 @one_program("")
-def i0(x: Any) -> Array:
+def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind, of order 0.
 
     Args:
@@ -291,7 +292,7 @@ def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 
 @one_program("")
-def spacing(x: Any, /) -> Array:
+def spacing(x: ArrayLike, /) -> Array:
     """The distance from x to the next larger number in absolute value, with the sign of x.
 
     Args:
@@ -328,7 +329,7 @@ _compiled_spacing = jit(_spacing_of_bits)
 
 
 @one_program("")
-def bitwise_count(x: Any, /) -> Array:
+def bitwise_count(x: ArrayLike, /) -> Array:
     """The number of set bits in the absolute value of x, as uint8.
 
     Args:
@@ -365,7 +366,7 @@ def _power_of_two(exponent: Any, dtype: Any) -> Array:
 
 
 @one_program("")
-def ldexp(x: Any, y: Any, /) -> Array:
+def ldexp(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x * 2**y.
 
     Args:
@@ -396,7 +397,7 @@ def ldexp(x: Any, y: Any, /) -> Array:
 
 
 @one_program("", named="frexp")
-def frexp(x: Any, /) -> tuple[Any, Any]:
+def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
     """A mantissa m with abs(m) in [0.5, 1), and an integer e, with x = m * 2**e.
 
     Args:
@@ -436,7 +437,13 @@ def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
     return mantissa, ldexp(tangents[1], arithmetic.neg_p.bind(exponent))
 
 
-def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Array:
+def piecewise(
+    x: ArrayLike,
+    condlist: ArrayLike | Sequence[ArrayLike],
+    funclist: Sequence[ArrayLike | Callable[..., ArrayLike]],
+    *args: object,
+    **kw: object,
+) -> Array:
     """A function defined by cases; where several conditions are true, the last one decides.
 
     Args:
@@ -451,7 +458,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Ar
       ValueError: `funclist` does not have as many entries as `condlist`, or one more.
     """
     if isinstance(condlist, list | tuple) or aval_of("piecewise", condlist, "condlist").shape:
-        conditions = list(condlist)
+        conditions: list[Any] = [*condlist]  # type: ignore[misc]
     else:
         conditions = [condlist]
     functions = sequence("piecewise", "funclist", funclist)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import check_function, read_size
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import asarray, ones
 from primax.numpy.joining import concatenate, stack
 from primax.numpy.promotion import aval_of
@@ -114,7 +115,7 @@ s_ = np.s_
 index_exp = np.index_exp
 
 
-def ix_(*args: Any) -> tuple[Any, ...]:
+def ix_(*args: ArrayLike) -> tuple[Any, ...]:
     """Reshape vectors so that they broadcast against each other, each along its own axis.
 
     Args:
@@ -147,7 +148,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
     return (positions,) * ndim
 
 
-def diag_indices_from(arr: Any) -> tuple[Any, ...]:
+def diag_indices_from(arr: ArrayLike) -> tuple[Any, ...]:
     """`diag_indices` for the shape of an array.
 
     Raises:
@@ -159,7 +160,9 @@ def diag_indices_from(arr: Any) -> tuple[Any, ...]:
     return diag_indices(shape[0], len(shape))
 
 
-def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None) -> tuple[Any, ...]:
+def mask_indices(
+    n: int, mask_func: Callable[..., Any], k: SupportsIndex = 0, *, size: int | None = None
+) -> tuple[Any, ...]:
     """The positions that a function such as `triu` keeps in a square matrix.
 
     Args:

@@ -14,6 +14,7 @@ from primax.extend.interpreters.partial_eval import StagingTrace
 from primax.extend.provisional.arguments import canonical_axis, of_call
 from primax.extend.provisional.avals import ExtendedArray, array_of, arrays_of
 from primax.extend.provisional.tracing import thread
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.brackets import ADVANCED, NEW, Index, expanded, read_entries, resolve
 from primax.numpy.creation import constant
 from primax.numpy.dslice import cut, is_sliced
@@ -315,7 +316,7 @@ def take_slice(x: Any, start: int, limit: int, axis: int) -> Array:
     return slice_p.bind(x, start_indices=tuple(starts), limit_indices=tuple(limits), strides=None)
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Any, ...]:
     """Split an array along an axis into arrays without that axis.
 
     Args:

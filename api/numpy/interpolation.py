@@ -8,6 +8,7 @@ import numpy as np
 
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import asarray
 from primax.numpy.predicates import isnan
 from primax.numpy.promotion import aval_of, promote
@@ -23,7 +24,14 @@ from primax.plugins.structural import concatenate_p
 __all__ = ["interp"]
 
 
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
+def interp(
+    x: ArrayLike,
+    xp: ArrayLike,
+    fp: ArrayLike,
+    left: ArrayLike | str | None = None,
+    right: ArrayLike | str | None = None,
+    period: ArrayLike | None = None,
+) -> Array:
     """Interpolate linearly between points.
 
     Args:

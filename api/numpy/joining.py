@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from primax.extend import dtypes
 from primax.extend.core import Array, ShapeError, Tracer, get_aval
 from primax.extend.provisional.arguments import canonical_axis, integers, read_size, sequence
+from primax.extend.provisional.typing import ArrayLike, DTypeLike
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.indexing import take_slice, unstack
 from primax.numpy.programs import one_program
@@ -60,7 +61,7 @@ def _join(parts: list[Any], axis: int) -> Array:
     return asarray(parts[0]) if len(parts) == 1 else concatenate_p.bind(*parts, dimension=axis)
 
 
-def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
+def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
     """Concatenate arrays along an axis.
 
     Args:
@@ -93,7 +94,7 @@ def _concatenate(arrays: Any, axis: int | None, dtype: Any) -> Array:
 _concatenate_one = one_program("axis dtype")(_concatenate)
 
 
-def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
+def stack(arrays: ArrayLike | Sequence[Any], axis: int = 0, out: None = None, dtype: DTypeLike | None = None) -> Array:
     """Stack arrays of one shape along a new axis.
 
     Args:
@@ -131,23 +132,23 @@ def _all(function: str, raised: Any, tup: Any, dtype: Any, axis: int) -> Array:
     return _join([raised(x) for x in _parts(function, tup, dtype)], axis)
 
 
-def vstack(tup: Any, dtype: Any = None) -> Array:
+def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Concatenate along the first axis; vectors become rows. The arguments are those of `concatenate`."""
     return _all("vstack", atleast_2d, tup, dtype, 0)
 
 
-def hstack(tup: Any, dtype: Any = None) -> Array:
+def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Concatenate along the second axis, or vectors along the first. The arguments are those of `concatenate`."""
     parts = [atleast_1d(x) for x in _parts("hstack", tup, dtype)]
     return _join(parts, 0 if len(get_aval(parts[0]).shape) == 1 else 1)
 
 
-def dstack(tup: Any, dtype: Any = None) -> Array:
+def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """Concatenate along the third axis. The arguments are those of `concatenate`."""
     return _all("dstack", atleast_3d, tup, dtype, 2)
 
 
-def column_stack(tup: Any) -> Array:
+def column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array:
     """Concatenate arrays along the second axis; vectors become columns.
 
     Args:
@@ -160,7 +161,7 @@ def column_stack(tup: Any) -> Array:
     return _join(parts, 1)
 
 
-def block(arrays: Any) -> Array:
+def block(arrays: ArrayLike | Sequence[Any]) -> Array:
     """Join nested lists of blocks: the innermost lists along the last axis, and so on.
 
     Args:
@@ -203,7 +204,7 @@ def _greatest_rank(item: Any) -> int:
 
 
 @one_program("axis")
-def append(arr: Any, values: Any, axis: int | None = None) -> Array:
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """Concatenate two arrays.
 
     Args:
@@ -252,7 +253,7 @@ def _overlapping(ary: Any, bounds: list[int], axis: int) -> list[Any]:
     return [ary[(*index, slice(low, high))] if low < high else empty for low, high in pairwise(bounds)]
 
 
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def split(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[SupportsIndex], axis: int = 0) -> list[Any]:
     """Split an array into parts along an axis.
 
     Args:
@@ -270,21 +271,21 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return _split("split", ary, indices_or_sections, axis, False)
 
 
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def array_split(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[SupportsIndex], axis: int = 0) -> list[Any]:
     """Split an array along an axis; some parts may be longer by 1. The arguments are those of `split`."""
     return _split("array_split", ary, indices_or_sections, axis, True)
 
 
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def vsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[SupportsIndex]) -> list[Any]:
     """Split an array along its first axis. The arguments are those of `split`."""
     return _split("vsplit", ary, indices_or_sections, 0, False)
 
 
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def hsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[SupportsIndex]) -> list[Any]:
     """Split an array along its second axis, or a vector along its first. The arguments are those of `split`."""
     return _split("hsplit", ary, indices_or_sections, 0 if len(aval_of("hsplit", ary, "ary").shape) == 1 else 1, False)
 
 
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def dsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[SupportsIndex]) -> list[Any]:
     """Split an array along its third axis. The arguments are those of `split`."""
     return _split("dsplit", ary, indices_or_sections, 2, False)

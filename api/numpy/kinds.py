@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.provisional.arguments import among, canonical_axes, integer, naming, numpy_dtype
 from primax.extend.provisional.avals import unwrap
+from primax.extend.provisional.typing import ArrayLike, Axes, DTypeLike
 
 __all__ = [
     "can_cast",
@@ -30,7 +32,7 @@ __all__ = [
 issubdtype = dtypes.issubdtype
 
 
-def shape(a: Any) -> tuple[int, ...]:
+def shape(a: ArrayLike | Sequence[Any]) -> tuple[int, ...]:
     """The shape of an array or an array-like object."""
     own = getattr(a, "shape", None)
     if isinstance(own, tuple) and hasattr(type(a), "__jax_array__"):  # which need not be called for it
@@ -42,12 +44,12 @@ def shape(a: Any) -> tuple[int, ...]:
             return tuple([integer("shape", "a.shape", size) for size in np.shape(a)])
 
 
-def ndim(a: Any) -> int:
+def ndim(a: ArrayLike | Sequence[Any]) -> int:
     """The number of axes of an array, or of a nested sequence."""
     return len(shape(a))
 
 
-def size(a: Any, axis: Any = None) -> int:
+def size(a: ArrayLike | Sequence[Any], axis: Axes | None = None) -> int:
     """The number of elements of an array, or its length along axes.
 
     Args:
@@ -64,7 +66,7 @@ def size(a: Any, axis: Any = None) -> int:
     return math.prod([sizes[i] for i in canonical_axes(axes, len(sizes), "size", "axis")])
 
 
-def result_type(*args: Any) -> np.dtype[Any]:
+def result_type(*args: ArrayLike | DTypeLike) -> np.dtype[Any]:
     """The dtype to which arrays, numbers and dtypes promote.
 
     Raises:
@@ -77,7 +79,7 @@ def result_type(*args: Any) -> np.dtype[Any]:
     return dtypes.result_type(*args)
 
 
-def promote_types(a: Any, b: Any) -> np.dtype[Any]:
+def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype[Any]:
     """The dtype to which two dtypes promote.
 
     Raises:
@@ -90,7 +92,7 @@ def promote_types(a: Any, b: Any) -> np.dtype[Any]:
     return dtypes.promote_types(a, b)
 
 
-def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+def can_cast(from_: DTypeLike | ArrayLike, to: DTypeLike | ArrayLike, casting: str = "safe") -> bool:
     """Whether NumPy's rules allow a cast from a dtype to another.
 
     Args:
@@ -102,7 +104,7 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
         return bool(np.can_cast(source, target, casting=casting))  # type: ignore[arg-type]
 
 
-def isscalar(element: Any) -> bool:
+def isscalar(element: object) -> bool:
     """Whether a value is a number or an array of rank 0."""
     if hasattr(type(element), "__jax_array__"):
         element = unwrap(element)
@@ -111,12 +113,12 @@ def isscalar(element: Any) -> bool:
     return bool(np.isscalar(element)) or (isinstance(element, np.ndarray) and element.ndim == 0)
 
 
-def iterable(y: Any) -> bool:
+def iterable(y: object) -> bool:
     """Whether a value can be iterated over."""
     return y.ndim > 0 if isinstance(y, Array | Tracer) else bool(np.iterable(y))
 
 
-def iscomplexobj(x: Any) -> bool:
+def iscomplexobj(x: object) -> bool:
     """Whether an array or a number has a complex dtype."""
     if x is None:
         return False
@@ -126,7 +128,7 @@ def iscomplexobj(x: Any) -> bool:
     return dtypes.is_complex(dtypes.dtype(unwrap(x)))
 
 
-def isrealobj(x: Any) -> bool:
+def isrealobj(x: object) -> bool:
     """Whether an array or a number does not have a complex dtype."""
     return not iscomplexobj(x)
 
@@ -142,7 +144,7 @@ _KINDS = {
 }
 
 
-def isdtype(dtype: Any, kind: Any) -> bool:
+def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...]) -> bool:
     """Whether a dtype is of a kind.
 
     Args:

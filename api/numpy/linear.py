@@ -8,8 +8,9 @@ from typing import Any
 from primax.extend import dtypes
 from primax.extend.core import Array, config, get_aval
 from primax.extend.provisional.arguments import canonical_axes, canonical_axis, integer, listed, sequence
-from primax.extend.provisional.precision import canonicalize_precision
+from primax.extend.provisional.precision import PrecisionLike, canonicalize_precision
 from primax.extend.provisional.sharding import unreduced_params, with_out_sharding
+from primax.extend.provisional.typing import ArrayLike, Axes, DTypeLike, ShardingLike
 from primax.numpy.creation import read_dtype
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, convert, promote, strong
@@ -66,7 +67,12 @@ def prepared(function: str, arrays: Sequence[Any], preferred: Any) -> tuple[list
 
 
 def dot(
-    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """The sum of products over the last axis of `a` and the second to last axis of `b`.
 
@@ -135,7 +141,12 @@ def _scaled(a: Any, b: Any, preferred: Any) -> Array:
 
 
 def matmul(
-    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """The matrix product of two arrays, or of two stacks of matrices.
 
@@ -270,7 +281,9 @@ def _permuted(x: Any, labels: Sequence[Any], new_labels: Sequence[Any]) -> Array
 
 
 @one_program("precision preferred_element_type")
-def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+def vdot(
+    a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
+) -> Array:
     """The sum of products of the elements of two arrays, of which the first is conjugated.
 
     Args:
@@ -287,7 +300,9 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
 
 
 @one_program("precision preferred_element_type")
-def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+def inner(
+    a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
+) -> Array:
     """The sum of products over the last axes of two arrays.
 
     Args:
@@ -308,7 +323,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
 
 
 @one_program("out")
-def outer(a: Any, b: Any, out: None = None) -> Array:
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """The products of each element of one array with each element of another.
 
     Args:
@@ -322,13 +337,13 @@ def outer(a: Any, b: Any, out: None = None) -> Array:
 
 
 def tensordot(
-    a: Any,
-    b: Any,
-    axes: Any = 2,
+    a: ArrayLike,
+    b: ArrayLike,
+    axes: Axes | Sequence[Sequence[int]] = 2,
     *,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    out_sharding: Any = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """The sum of products of two arrays over several axes.
 
@@ -381,7 +396,15 @@ def tensordot(
     return _dot_general(a, b, ((of_a, of_b), ((), ())), precision, preferred)
 
 
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Array:
+def vecdot(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axis: int = -1,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """The products of stacks of vectors, of which the first are conjugated.
 
     Args:
@@ -402,7 +425,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
 
 
 @one_program("")
-def matvec(x1: Any, x2: Any, /) -> Array:
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The products of stacks of matrices with stacks of vectors.
 
     Args:
@@ -418,7 +441,7 @@ def matvec(x1: Any, x2: Any, /) -> Array:
 
 
 @one_program("")
-def vecmat(x1: Any, x2: Any, /) -> Array:
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The products of stacks of conjugated vectors with stacks of matrices.
 
     Args:
@@ -443,7 +466,7 @@ def _require_inner(function: str, a: Any, rank_a: int, i: int, b: Any, rank_b: i
 
 
 @one_program("")
-def kron(a: Any, b: Any) -> Array:
+def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """The Kronecker product: each element of one array times the whole other array, as blocks.
 
     Args:
@@ -458,7 +481,9 @@ def kron(a: Any, b: Any) -> Array:
 
 
 @one_program("axisa axisb axisc axis")
-def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
+def cross(
+    a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Array:
     """The cross products of vectors of length 3; for vectors of length 2, the third component.
 
     Args:

@@ -10,6 +10,7 @@ from typing import Any
 from primax.extend.core import Array, ShapedArray, get_aval, tree
 from primax.extend.interpreters import batching
 from primax.extend.provisional.arguments import canonical_axis, check_function, listed, sequence, wraps
+from primax.extend.provisional.typing import ArrayLike, Axes, DTypeLike, ShapeLike
 from primax.numpy.creation import asarray, read_dtype, read_shape
 from primax.numpy.promotion import aval_of
 from primax.numpy.ranges import counted
@@ -157,7 +158,7 @@ def _check_results(out: Any, result_axes: Dimensions, sizes: dict[str, int]) -> 
         _check_sizes(names, shape, sizes)
 
 
-def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: object, **kwargs: object) -> Array:
     """Apply a function to each vector along an axis.
 
     Args:
@@ -188,7 +189,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     return moveaxis(out, tuple(places), tuple(range(axis, axis + len(places))))
 
 
-def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array:
+def apply_over_axes(func: Callable[[Any, int], Any], a: ArrayLike, axes: Axes) -> Array:
     """Apply a function along several axes, one after another.
 
     Args:
@@ -212,7 +213,7 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array
     return out
 
 
-def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+def fromfunction(function: Callable[..., Any], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: object) -> Any:
     """Apply a function to the position of each element of an array of a given shape.
 
     Args:

@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.provisional.elementwise import like
+from primax.extend.provisional.typing import ArrayLike, Axes, DTypeLike
 from primax.numpy.predicates import isnan
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast
@@ -56,13 +57,13 @@ def _without(function: str, a: Any, value: float, axis: Any) -> Array:
 
 @one_program("axis dtype out keepdims")
 def nansum(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes | None = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """The sum of the elements along axes, with NaN as 0. The arguments are those of `sum`."""
     return sum_(_without("nansum", a, 0, axis), axis, dtype, out, keepdims, initial, where)
@@ -70,13 +71,13 @@ def nansum(
 
 @one_program("axis dtype out keepdims")
 def nanprod(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes | None = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """The product of the elements along axes, with NaN as 1. The arguments are those of `prod`."""
     return prod(_without("nanprod", a, 1, axis), axis, dtype, out, keepdims, initial, where)
@@ -102,7 +103,12 @@ def _extremum(
 
 @one_program("axis out keepdims")
 def nanmax(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    a: ArrayLike,
+    axis: Axes | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """The largest element along axes, ignoring NaN unless all are NaN. The arguments are those of `max`."""
     return _extremum("nanmax", max_, -math.inf, a, axis, out, keepdims, initial, where)
@@ -110,7 +116,12 @@ def nanmax(
 
 @one_program("axis out keepdims")
 def nanmin(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    a: ArrayLike,
+    axis: Axes | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """The smallest element along axes, ignoring NaN unless all are NaN. The arguments are those of `max`."""
     return _extremum("nanmin", min_, math.inf, a, axis, out, keepdims, initial, where)
@@ -126,7 +137,7 @@ def _position(function: str, find: Any, worst: float, a: Any, axis: Any, out: An
 
 
 @one_program("axis out keepdims")
-def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The position of the largest element along an axis, ignoring NaN; -1 if all are NaN.
 
     The arguments are those of `argmax`.
@@ -135,7 +146,7 @@ def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
 
 
 @one_program("axis out keepdims")
-def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The position of the smallest element along an axis, ignoring NaN; -1 if all are NaN.
 
     The arguments are those of `argmax`.
@@ -154,7 +165,12 @@ def _present(function: str, a: Any, keep: Any) -> Array:
 
 @one_program("axis dtype out keepdims")
 def nanmean(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
+    a: ArrayLike,
+    axis: Axes | None = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
 ) -> Array:
     """The mean of the elements along axes, ignoring NaN. The arguments are those of `mean`."""
     aval = _read("nanmean", a, axis)
@@ -165,14 +181,14 @@ def nanmean(
 
 @one_program("axis dtype out ddof keepdims", named="nanvar")
 def nanvar(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes | None = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
-    ddof: Any = 0,
+    ddof: float = 0,
     keepdims: bool = False,
-    where: Any = None,
-    mean: Any = None,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
 ) -> Array:
     """The variance of the elements along axes, ignoring NaN. The arguments are those of `var`."""
     aval = _read("nanvar", a, axis)
@@ -183,14 +199,14 @@ def nanvar(
 
 @one_program("axis dtype out ddof keepdims", named="nanstd")
 def nanstd(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes | None = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
-    ddof: Any = 0,
+    ddof: float = 0,
     keepdims: bool = False,
-    where: Any = None,
-    mean: Any = None,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
 ) -> Array:
     """The standard deviation of the elements along axes, ignoring NaN. The arguments are those of `var`."""
     _read("nanstd", a, axis)
@@ -198,12 +214,12 @@ def nanstd(
 
 
 @one_program("axis dtype out")
-def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """The cumulative sums of the elements, with NaN as 0. The arguments are those of `cumsum`."""
     return cumulated("nancumsum", cumulative.cumsum_p, _without("nancumsum", a, 0, None), axis, dtype, out)
 
 
 @one_program("axis dtype out")
-def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """The cumulative products of the elements, with NaN as 1. The arguments are those of `cumsum`."""
     return cumulated("nancumprod", cumulative.cumprod_p, _without("nancumprod", a, 1, None), axis, dtype, out)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, Tracer, get_aval, tree
 from primax.extend.provisional.arguments import among, canonical_axis, naming
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import asarray
 from primax.numpy.division import floor_divide
 from primax.numpy.indexing import take_slice
@@ -30,7 +31,12 @@ __all__ = ["pad"]
 
 
 @one_program("pad_width mode")
-def pad(array: Any, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any) -> Array:
+def pad(
+    array: ArrayLike,
+    pad_width: ArrayLike | Sequence[Any],
+    mode: str | Callable[..., Any] = "constant",
+    **kwargs: ArrayLike | Sequence[Any],
+) -> Array:
     """An array with elements added before and after it along axes.
 
     Args:

@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import canonical_axis, integer, naming
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import asarray
 from primax.numpy.division import floor_divide, power, remainder
 from primax.numpy.indexing import take_slice
@@ -39,7 +40,7 @@ def _coefficients(function: str, *arrays: Any) -> list[Any]:
 
 
 @one_program("unroll")
-def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """The values of a polynomial, by Horner's rule.
 
     Args:
@@ -90,7 +91,7 @@ def _grown(x: Any, before: int, after: int) -> Array:
 
 
 @one_program("")
-def polyadd(a1: Any, a2: Any) -> Array:
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The sum of two polynomials.
 
     Args:
@@ -104,7 +105,7 @@ def polyadd(a1: Any, a2: Any) -> Array:
 
 
 @one_program("")
-def polysub(a1: Any, a2: Any) -> Array:
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The difference of two polynomials. The arguments are those of `polyadd`."""
     return subtract(*_aligned("polysub", a1, a2))
 
@@ -117,7 +118,7 @@ def _leading_zeros(function: str, p: Any) -> int:
 
 
 @one_program("trim_leading_zeros")
-def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """The product of two polynomials.
 
     Args:
@@ -138,7 +139,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
 
 
 @one_program("m")
-def polyder(p: Any, m: int = 1) -> Array:
+def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The derivative of a polynomial.
 
     Args:
@@ -162,7 +163,7 @@ def polyder(p: Any, m: int = 1) -> Array:
 
 
 @one_program("m")
-def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
+def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """The integral of a polynomial.
 
     Args:
@@ -193,7 +194,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
 
 
 @one_program("N increasing")
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """The Vandermonde matrix: the powers of each element of a vector, one row per element.
 
     Args:
@@ -232,7 +233,7 @@ def _fit_to(function: str, shape: tuple[int, ...], **arguments: Any) -> None:
 
 
 @one_program("discont axis period", named="unwrap")
-def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Array:
+def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * math.pi) -> Array:
     """Shift angles by multiples of the period, to remove jumps.
 
     Args:

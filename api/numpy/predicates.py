@@ -12,6 +12,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.elementwise import like
 from primax.extend.provisional.sharding import match_placement
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import asarray, constant
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, boolean, broadcast, convert, operands, refuse_options, strong
@@ -41,7 +42,7 @@ Function = Callable[..., Any]
 
 
 @one_program("")
-def isfinite(x: Any, /) -> Array:
+def isfinite(x: ArrayLike, /) -> Array:
     """Whether x is neither infinite nor NaN.
 
     Args:
@@ -56,7 +57,7 @@ def isfinite(x: Any, /) -> Array:
 
 
 @one_program("")
-def isnan(x: Any, /) -> Array:
+def isnan(x: ArrayLike, /) -> Array:
     """Whether x, or a part of x, is NaN.
 
     Args:
@@ -69,7 +70,7 @@ def isnan(x: Any, /) -> Array:
 
 
 @one_program("")
-def isinf(x: Any, /) -> Array:
+def isinf(x: ArrayLike, /) -> Array:
     """Whether x, or a part of x, is infinite.
 
     Args:
@@ -84,7 +85,7 @@ def isinf(x: Any, /) -> Array:
 
 
 def _infinity(name: str, value: float, sentence: str) -> Function:
-    def function(x: Any, /, out: None = None) -> Array:
+    def function(x: ArrayLike, /, out: None = None) -> Array:
         if out is not None:
             refuse_options(name, out, None)
         aval = aval_of(name, x)
@@ -103,7 +104,7 @@ isneginf = _infinity("isneginf", -math.inf, "Whether x is minus infinity.")
 
 
 @one_program("")
-def logical_not(x: Any, /) -> Array:
+def logical_not(x: ArrayLike, /) -> Array:
     """Whether x is zero.
 
     Args:
@@ -115,7 +116,7 @@ def logical_not(x: Any, /) -> Array:
 
 def _logical(name: str, primitive: Any, sentence: str) -> Function:
     @one_program("out where")
-    def function(x: Any, y: Any, /, out: None = None, where: None = None) -> Array:
+    def function(x: ArrayLike, y: ArrayLike, /, out: None = None, where: None = None) -> Array:
         if out is not where:
             refuse_options(name, out, where)
         aval_of(name, x, 0)
@@ -135,7 +136,7 @@ logical_xor = _logical("logical_xor", bitwise.xor_p, "Whether one of x and y is 
 
 
 @one_program("")
-def iscomplex(x: Any) -> Array:
+def iscomplex(x: ArrayLike) -> Array:
     """Whether the imaginary part of x is not zero.
 
     Args:
@@ -149,7 +150,7 @@ def iscomplex(x: Any) -> Array:
 
 
 @one_program("")
-def isreal(x: Any) -> Array:
+def isreal(x: ArrayLike) -> Array:
     """Whether the imaginary part of x is zero.
 
     Args:
@@ -163,7 +164,7 @@ def isreal(x: Any) -> Array:
 
 
 @one_program("")
-def signbit(x: Any, /) -> Array:
+def signbit(x: ArrayLike, /) -> Array:
     """Whether the sign bit of x is set: x is negative, negative zero, or a NaN with its sign set.
 
     Args:
@@ -183,7 +184,9 @@ def signbit(x: Any, /) -> Array:
 
 
 @one_program("equal_nan")
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
+def isclose(
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
+) -> Array:
     """Whether a and b differ by at most atol + rtol * abs(b).
 
     Args:
@@ -215,12 +218,14 @@ def _tolerance(name: str, x: Any, compared: Any) -> Any:
 
 
 @one_program("equal_nan")
-def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
+def allclose(
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
+) -> Array:
     """Whether all elements of a and b are close. The arguments are those of `isclose`."""
     return all_(isclose(a, b, rtol, atol, equal_nan))
 
 
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Whether two arrays have the same shape and equal elements.
 
     Args:
@@ -236,7 +241,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     return all_(same)
 
 
-def array_equiv(a1: Any, a2: Any) -> Array:
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Whether two arrays broadcast and then have equal elements.
 
     Args:

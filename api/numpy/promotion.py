@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -190,7 +190,7 @@ def cast(x: Any, dtype: Any) -> Array:
     return convert(x, get_aval(x), dtype)
 
 
-def promote(function: str, *args: Any, to: Any = None) -> list[Any]:
+def promote(function: str, *args: Any, to: Any = None) -> list[Array]:
     """Convert operands to their common dtype.
 
     Args:
@@ -294,7 +294,7 @@ def _refuse_ranks(function: str, shapes: list[tuple[int, ...]]) -> None:
     )
 
 
-def broadcast(function: str, args: list[Any], scalars: bool = True) -> list[Any]:
+def broadcast(function: str, args: Sequence[Any], scalars: bool = True) -> list[Array]:
     """Broadcast operands to one shape; scalars stay scalars beside arrays, unless `scalars` is False.
 
     Raises:

@@ -11,6 +11,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.dimensions import max_dim
 from primax.extend.provisional.arguments import among
+from primax.extend.provisional.typing import ArrayLike, Axes, ShardingLike
 from primax.numpy.indexing import take_slice
 from primax.numpy.joining import stack
 from primax.numpy.predicates import isnan
@@ -39,15 +40,15 @@ _METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 @one_program("axis out overwrite_input method keepdims")
 def quantile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes | None = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """The quantiles of the elements along axes; NaN where an element is NaN.
 
@@ -79,16 +80,16 @@ def quantile(
 
 @one_program("axis out overwrite_input method keepdims out_sharding")
 def percentile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes | None = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
-    out_sharding: Any = None,
+    weights: ArrayLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """`quantile` with probabilities in percent."""
     if out_sharding is not None:
@@ -101,15 +102,15 @@ def percentile(
 
 @one_program("axis out overwrite_input method keepdims")
 def nanquantile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes | None = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """`quantile`, ignoring NaN."""
     return _quantile("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
@@ -117,15 +118,15 @@ def nanquantile(
 
 @one_program("axis out overwrite_input method keepdims")
 def nanpercentile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axes | None = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """`percentile`, ignoring NaN."""
     q = _hundredth("nanpercentile", q)
@@ -133,14 +134,16 @@ def nanpercentile(
 
 
 @one_program("axis out overwrite_input keepdims")
-def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Array:
+def median(
+    a: ArrayLike, axis: Axes | None = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Array:
     """The median of the elements along axes. The arguments are those of `quantile`."""
     return _quantile("median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, False)
 
 
 @one_program("axis out overwrite_input keepdims")
 def nanmedian(
-    a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+    a: ArrayLike, axis: Axes | None = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
     """`median`, ignoring NaN."""
     return _quantile("nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, True)

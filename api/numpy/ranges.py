@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal, SupportsIndex, overload
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.dimensions import is_symbolic_dim, max_dim
 from primax.extend.provisional.arguments import among, canonical_axis, of_call, read_size, sequence
 from primax.extend.provisional.tracing import thread
+from primax.extend.provisional.typing import ArrayLike, DeviceLike, DTypeLike, ShapeLike, ShardingLike
 from primax.numpy.creation import asarray, constant, full_like, place, read_dtype, read_shape
 from primax.numpy.division import power
 from primax.numpy.programs import one_program
@@ -67,7 +68,13 @@ def counted(count: int, start: Any, step: Any, dtype: Any, device: Any = None) -
 
 
 def arange(
-    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+    start: ArrayLike | SupportsIndex,
+    stop: ArrayLike | SupportsIndex | None = None,
+    step: ArrayLike | SupportsIndex | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Evenly spaced numbers from start up to, but not including, stop.
 
@@ -177,16 +184,40 @@ def _across(way: Any, shape: tuple[int, ...], axis: int) -> Array:
     return reshaped(way, tuple(sizes))
 
 
+@overload
 def linspace(
-    start: Any,
-    stop: Any,
-    num: Any = 50,
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: SupportsIndex = 50,
     endpoint: bool = True,
-    retstep: bool = False,
-    dtype: Any = None,
+    retstep: Literal[False] = False,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
     *,
-    device: Any = None,
+    device: DeviceLike | None = None,
+) -> Array: ...
+@overload
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: SupportsIndex = 50,
+    endpoint: bool = True,
+    *,
+    retstep: Literal[True],
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    device: DeviceLike | None = None,
+) -> tuple[Array, Array]: ...
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: SupportsIndex = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: DeviceLike | None = None,
 ) -> tuple[Array, Array] | Array:
     """Evenly spaced numbers from start to stop.
 
@@ -246,12 +277,12 @@ _compiled_linspace = jit(_linspace, static_argnums=(2, 3, 4, 5))
 
 @one_program("num endpoint base dtype axis")
 def logspace(
-    start: Any,
-    stop: Any,
-    num: Any = 50,
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: SupportsIndex = 50,
     endpoint: bool = True,
-    base: Any = 10.0,
-    dtype: Any = None,
+    base: ArrayLike = 10.0,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
     """Numbers evenly spaced on a log scale, from base**start to base**stop.
@@ -268,12 +299,19 @@ def logspace(
     _require_ends("logspace", start, stop)
     computed = out_dtype if out_dtype is not None and dtypes.is_inexact(out_dtype) else None
     exponents = linspace(start, stop, num, endpoint, dtype=computed, axis=axis)
-    out = power(asarray(base, get_aval(exponents).dtype), exponents)
+    out = power(asarray(base, exponents.dtype), exponents)
     return out if out_dtype is None else cast(out, out_dtype)
 
 
 @one_program("num endpoint dtype axis")
-def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
+def geomspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: SupportsIndex = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
     """Numbers evenly spaced on a log scale, from start to stop.
 
     Args:
@@ -293,7 +331,7 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
     return strong(convert(out, get_aval(out), out_dtype))
 
 
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:
+def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:
     """The coordinates of the points of a grid, one array per axis.
 
     Args:
@@ -329,7 +367,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return out
 
 
-def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> tuple[Any, ...] | Array:
+def indices(dimensions: ShapeLike, dtype: DTypeLike | None = None, sparse: bool = False) -> tuple[Any, ...] | Array:
     """The positions of the elements of an array of a given shape.
 
     Args:

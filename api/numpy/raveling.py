@@ -63,7 +63,7 @@ def _narrows(dtype: Any, own: Any) -> bool:
     return dtypes.is_complex(dtype) and not dtypes.is_complex(own)
 
 
-def ravel_pytree(pytree: Any) -> tuple[Array, Any]:
+def ravel_pytree(pytree: object) -> tuple[Array, Any]:
     """Concatenate the elements of all arrays of a pytree, and return the inverse function too.
 
     Args:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.provisional.arguments import canonical_axes, canonical_axis, canonical_shape, listed, read_size
 from primax.extend.provisional.avals import unwrap
 from primax.extend.provisional.sharding import with_out_sharding
+from primax.extend.provisional.typing import ArrayLike, Axes, ShardingLike
 from primax.numpy.at import Reference
 from primax.numpy.creation import asarray, zeros
 from primax.numpy.indexing import take_slice, unstack
@@ -28,7 +30,7 @@ from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, rev_p, 
 __all__ = ["flip", "fliplr", "flipud", "repeat", "roll", "rot90", "tile"]
 
 
-def flip(m: Any, axis: Any = None) -> Array:
+def flip(m: ArrayLike, axis: Axes | None = None) -> Array:
     """Reverse the order of elements along axes.
 
     Args:
@@ -42,17 +44,17 @@ def flip(m: Any, axis: Any = None) -> Array:
     return rev_p.bind(m, dimensions=axes) if axes else asarray(m)
 
 
-def fliplr(m: Any) -> Array:
+def fliplr(m: ArrayLike) -> Array:
     """An array reversed along its second axis."""
     return flip(m, 1)
 
 
-def flipud(m: Any) -> Array:
+def flipud(m: ArrayLike) -> Array:
     """An array reversed along its first axis."""
     return flip(m, 0)
 
 
-def tile(A: Any, reps: Any) -> Array:
+def tile(A: ArrayLike, reps: ArrayLike | Sequence[SupportsIndex]) -> Array:
     """Repeat an array as a whole along axes.
 
     Args:
@@ -74,7 +76,12 @@ def tile(A: Any, reps: Any) -> Array:
 
 
 def repeat(
-    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding: Any = None
+    a: ArrayLike,
+    repeats: ArrayLike | Sequence[ArrayLike],
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Repeat the elements of an array along an axis.
 
@@ -105,7 +112,8 @@ def repeat(
     size = shape[axis]
     if total_repeat_length is not None:
         total_repeat_length = read_size("repeat", "total_repeat_length", total_repeat_length)
-    if total_repeat_length == 0 and np.shape(repeats) in ((), (1,), (size,)):
+    given: Any = repeats
+    if total_repeat_length == 0 and np.shape(given) in ((), (1,), (size,)):
         return take_slice(a, 0, 0, axis)
     if total_repeat_length is not None and known(repeats) is None:
         return take(a, _traced_places(repeats, size, total_repeat_length), axis, mode="clip")
@@ -143,7 +151,7 @@ def _repeat_elements(a: Any, shape: tuple[int, ...], axis: int, count: int) -> A
     return reshaped(spread, (*shape[:axis], shape[axis] * count, *shape[axis + 1 :]))
 
 
-def roll(a: Any, shift: Any, axis: Any = None) -> Array:
+def roll(a: ArrayLike, shift: ArrayLike | Sequence[ArrayLike], axis: Axes | None = None) -> Array:
     """Roll the elements of an array along axes; elements beyond the end reappear at the beginning.
 
     Args:
@@ -169,7 +177,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
         kind = get_aval(shift)
         if not dtypes.is_integer(kind.dtype) or len(kind.shape) > 1:
             raise TypeError(f"roll: shift must be integers of rank 0 or 1, got {kind.str_short()}")
-        shifts: Any = unstack(shift) if kind.shape else (shift,)
+        shifts: Any = unstack(asarray(shift)) if kind.shape else (shift,)
     else:
         shifts = known_integers("roll", "shift", shift)
     axes = [canonical_axis(i, len(shape), "roll") for i in listed(axis)]
@@ -203,7 +211,7 @@ def _rolled(a: Any, axes: tuple[int, ...], shifts: tuple[int, ...]) -> Array:
 
 
 @one_program("k axes")
-def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
+def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """Rotate an array by 90 degrees, from the first of two axes towards the second.
 
     Args:

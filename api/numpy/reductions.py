@@ -12,6 +12,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.provisional.arguments import canonical_axes, canonical_axis
+from primax.extend.provisional.typing import ArrayLike, Axes, DTypeLike
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, boolean, cast, convert, number_aval, strong
@@ -163,13 +164,13 @@ def _as_bool(
 
 @one_program("axis dtype out keepdims promote_integers")
 def sum(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes | None = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Array:
     """The sum of the elements along axes.
@@ -209,13 +210,13 @@ def refuse_out(function: str) -> NoReturn:
 
 @one_program("axis dtype out keepdims promote_integers")
 def prod(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes | None = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Array:
     """The product of the elements along axes. The arguments are those of `sum`.
@@ -290,7 +291,12 @@ def limit(dtype: Any, lowest: bool) -> Any:
 
 @one_program("axis out keepdims")
 def max(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    a: ArrayLike,
+    axis: Axes | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """The largest element along axes; NaN if an element is NaN.
 
@@ -316,7 +322,12 @@ def max(
 
 @one_program("axis out keepdims")
 def min(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    a: ArrayLike,
+    axis: Axes | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """The smallest element along axes; NaN if an element is NaN. The arguments are those of `max`."""
     if out is not None:
@@ -325,8 +336,13 @@ def min(
 
 
 def minmax(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-) -> tuple[Any, Any]:
+    a: ArrayLike,
+    axis: Axes | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
+    where: ArrayLike | None = None,
+) -> tuple[Array, Array]:
     """The smallest and the largest element along axes; NaN if an element is NaN.
 
     Args:
@@ -365,7 +381,9 @@ def _truth(function: str, primitive: Any, neutral: bool, a: Any, axis: Any, keep
 
 
 @one_program("axis out keepdims")
-def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
+def all(
+    a: ArrayLike, axis: Axes | None = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
+) -> Array:
     """Whether all elements along axes are nonzero.
 
     Args:
@@ -384,7 +402,9 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, w
 
 
 @one_program("axis out keepdims")
-def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:
+def any(
+    a: ArrayLike, axis: Axes | None = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
+) -> Array:
     """Whether any element along axes is nonzero. The arguments are those of `all`."""
     if out is not None:
         refuse_out("any")
@@ -408,7 +428,7 @@ def _position(function: str, find: Any, a: Any, axis: Any, keepdims: Any) -> Arr
 
 
 @one_program("axis out keepdims")
-def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The position of the first of the largest elements along an axis; that of the first NaN if there is one.
 
     Args:
@@ -427,7 +447,7 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
 
 
 @one_program("axis out keepdims")
-def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The position of the first of the smallest elements along an axis. The arguments are those of `argmax`."""
     if out is not None:
         refuse_out("argmin")
@@ -435,7 +455,7 @@ def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
 
 
 @one_program("axis out keepdims")
-def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Array:
+def ptp(a: ArrayLike, axis: Axes | None = None, out: None = None, keepdims: bool = False) -> Array:
     """The difference of the largest and the smallest element along axes.
 
     Args:
@@ -451,7 +471,7 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
 
 
 @one_program("axis keepdims")
-def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Array:
+def count_nonzero(a: ArrayLike, axis: Axes | None = None, keepdims: bool = False) -> Array:
     """The number of nonzero elements along axes.
 
     Args:

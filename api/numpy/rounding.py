@@ -10,6 +10,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import integer, naming
 from primax.extend.provisional.elementwise import like
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import asarray
 from primax.numpy.predicates import isnan
 from primax.numpy.programs import one_program
@@ -27,7 +28,7 @@ Function = Callable[..., Any]
 
 def _rounded(name: str, primitive: Any, sentence: str) -> Function:
     @one_program("")
-    def function(x: Any, /) -> Array:
+    def function(x: ArrayLike, /) -> Array:
         aval = aval_of(name, x)
         require_real(name, x)
         return primitive.bind(x) if dtypes.is_floating(aval.dtype) else asarray(x)
@@ -42,7 +43,7 @@ ceil = _rounded("ceil", rounding.ceil_p, "The smallest integer that is at least 
 
 
 @one_program("")
-def trunc(x: Any) -> Array:
+def trunc(x: ArrayLike) -> Array:
     """x rounded towards zero, in the dtype of x.
 
     Args:
@@ -59,7 +60,7 @@ def trunc(x: Any) -> Array:
 
 
 @one_program("")
-def rint(x: Any, /) -> Array:
+def rint(x: ArrayLike, /) -> Array:
     """x rounded to the nearest integer, halves to the even one.
 
     Args:
@@ -76,7 +77,7 @@ def _round_even(x: Any) -> Array:
 
 
 @one_program("decimals out")
-def round(a: Any, decimals: int = 0, out: None = None) -> Array:
+def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """a rounded to a number of decimals, halves to the even neighbor.
 
     Args:
@@ -121,7 +122,7 @@ def round_(x: Any, decimals: Any = None) -> Array:
 
 
 @one_program("out")
-def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
+def modf(x: ArrayLike, /, out: None = None) -> tuple[Any, Any]:
     """The fractional and the integral part of x, both with the sign of x.
 
     Args:
@@ -137,7 +138,7 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
 
 
 @one_program("")
-def clip(arr: Any, /, min: Any = None, max: Any = None) -> Array:
+def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """arr clipped to bounds.
 
     Args:
@@ -166,7 +167,13 @@ def _clipped(arr: Any, lower: Any, upper: Any) -> Array:
 
 
 @one_program("copy")
-def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
+def nan_to_num(
+    x: ArrayLike,
+    copy: bool = True,
+    nan: ArrayLike = 0.0,
+    posinf: ArrayLike | None = None,
+    neginf: ArrayLike | None = None,
+) -> Array:
     """x with NaN and infinities replaced by numbers.
 
     Args:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis, integer, listed
+from primax.extend.provisional.typing import ArrayLike, Axes, DTypeLike
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.indexing import take_slice
 from primax.numpy.joining import concatenate
@@ -52,7 +54,7 @@ def cumulated(function: str, primitive: Any, a: Any, axis: Any, dtype: Any, out:
 
 
 @one_program("axis dtype out")
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """The cumulative sums of the elements along an axis.
 
     Args:
@@ -72,7 +74,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
 
 
 @one_program("axis dtype out")
-def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """The cumulative products of the elements along an axis. The arguments are those of `cumsum`."""
     return cumulated("cumprod", cumulative.cumprod_p, a, axis, dtype, out)
 
@@ -91,7 +93,9 @@ def _with_initial(function: str, scan: Any, neutral: int, x: Any, axis: Any, dty
 
 
 @one_program("axis dtype include_initial")
-def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
+def cumulative_sum(
+    x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
+) -> Array:
     """The cumulative sums of the elements along an axis.
 
     Args:
@@ -106,13 +110,17 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, inc
     return _with_initial("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
 
 
-def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
+def cumulative_prod(
+    x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
+) -> Array:
     """The cumulative products of the elements along an axis. The arguments are those of `cumulative_sum`."""
     return _with_initial("cumulative_prod", cumprod, 1, x, axis, dtype, include_initial)
 
 
 @one_program("n axis")
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
+def diff(
+    a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None, append: ArrayLike | None = None
+) -> Array:
     """The differences of neighbors along an axis; of booleans, whether they differ.
 
     Args:
@@ -144,7 +152,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
             if not aval_of("diff", part).shape:
                 part = broadcast_to_shape(part, (*shape[:axis], 1, *shape[axis + 1 :]))
             parts.insert(place, part)
-    out = concatenate(parts, axis) if len(parts) > 1 else a
+    out: Any = concatenate(parts, axis) if len(parts) > 1 else a
     for _ in range(n):
         size = get_aval(out).shape[axis]
         if size == 0:
@@ -158,7 +166,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 
 @one_program("")
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
+def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
     """The differences of neighbors in the raveled array.
 
     Args:
@@ -182,7 +190,9 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
 
 
 @one_program("axis edge_order")
-def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = None) -> Array | list[Array]:
+def gradient(
+    f: ArrayLike, *varargs: ArrayLike | Sequence[ArrayLike], axis: Axes | None = None, edge_order: int | None = None
+) -> Array | list[Array]:
     """The derivative of a sampled function: central differences, one-sided at the edges.
 
     Args:
@@ -201,6 +211,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int | None = N
     """
     if not among(edge_order, (None, 1)):
         raise NotImplementedError(f"gradient: edge_order must be 1, got {edge_order}")
+    spacings: list[Any]
     f, *spacings = promote("gradient", f, *varargs, to=to_inexact)
     shape = get_aval(f).shape
     if axis is None:
@@ -255,7 +266,7 @@ def _slopes(f: Any, axis: int, spacing: Any) -> Array:
 
 
 @one_program("axis")
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
+def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
     """The integral of a sampled function, by the trapezoidal rule.
 
     Args:

@@ -13,6 +13,7 @@ from primax.extend.core import Array, ConcretizationTypeError, Tracer, get_aval
 from primax.extend.dimensions import max_dim
 from primax.extend.provisional.arguments import among, canonical_shape, naming, read_size, sequence
 from primax.extend.provisional.avals import unwrap
+from primax.extend.provisional.typing import ArrayLike, DTypeLike, Shape
 from primax.numpy.creation import asarray, constant, read_dtype
 from primax.numpy.promotion import aval_of, boolean, broadcast, cast, host_values, promote
 from primax.plugins.arithmetic import add_p, clamp_p, div_p, mul_p, rem_p, sub_p
@@ -43,7 +44,9 @@ def known(x: Any) -> Any:
     return host_values(x)
 
 
-def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
+def nonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None
+) -> tuple[Any, ...]:
     """The positions of nonzero elements, for each axis.
 
     Args:
@@ -135,7 +138,7 @@ def _unraveled(flat: Any, shape: Sequence[int]) -> list[Any]:
     return [flat, *positions[::-1]]
 
 
-def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The positions of nonzero elements in the raveled array. The arguments are those of `nonzero`."""
     count = aval_of("flatnonzero", a, "a").size
     if size is None and known(a) is not None:
@@ -148,7 +151,9 @@ def _flat(a: Any) -> Array:
     return a if len(aval.shape) == 1 else reshape_p.bind(a, new_sizes=(aval.size,), dimensions=None)
 
 
-def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+def argwhere(
+    a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None
+) -> Array:
     """The positions of nonzero elements, one per row. The arguments are those of `nonzero`.
 
     >>> import primax as px
@@ -169,7 +174,7 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Arra
     return rows[0] if len(rows) == 1 else concatenate_p.bind(*rows, dimension=1)
 
 
-def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
+def unravel_index(indices: ArrayLike, shape: Shape) -> tuple[Any, ...]:
     """Convert positions in the raveled array to positions along each axis.
 
     Args:
@@ -205,7 +210,12 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
 
 
 def ravel_multi_index(
-    multi_index: Any, dims: Any, mode: str | Sequence[str] = "raise", order: str = "C", *, dtype: Any = None
+    multi_index: Sequence[ArrayLike],
+    dims: Shape,
+    mode: str | Sequence[str] = "raise",
+    order: str = "C",
+    *,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """Convert positions along each axis to positions in the raveled array.
 

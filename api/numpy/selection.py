@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, overload
 
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import sequence
 from primax.extend.provisional.sharding import aval_sharding, match_placement
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, boolean, broadcast, broadcast_to_shape, promote
 from primax.numpy.searching import nonzero
@@ -36,7 +38,13 @@ def where(
     condition: Any, x: None = None, y: None = None, /, *, size: int | None = None, fill_value: Any = None
 ) -> tuple[Array, ...]: ...
 def where(
-    condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None
+    condition: ArrayLike,
+    x: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
 ) -> tuple[Any, ...] | Array:
     """x where the condition is true, and y elsewhere; without x and y, the positions where it is true, see `nonzero`.
 
@@ -69,7 +77,9 @@ def _chosen(condition: Any, x: Any, y: Any) -> Array:
     return choose(*broadcast("where", [boolean(condition), *promote("where", x, y)]))
 
 
-def select(condlist: Any, choicelist: Any, default: Any = 0) -> Array:
+def select(
+    condlist: ArrayLike | Sequence[ArrayLike], choicelist: ArrayLike | Sequence[ArrayLike], default: ArrayLike = 0
+) -> Array:
     """For each element, the value of the first array whose condition is true.
 
     Args:

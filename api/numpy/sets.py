@@ -14,6 +14,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.provisional.arguments import canonical_axis, read_size
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import asarray
 from primax.numpy.indexing import getitem
 from primax.numpy.predicates import isnan
@@ -92,7 +93,7 @@ def unique(
     sorted: bool = True,
 ) -> Array | tuple[Array, ...]: ...
 def unique(
-    ar: Any,
+    ar: ArrayLike,
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
@@ -100,7 +101,7 @@ def unique(
     *,
     equal_nan: bool = True,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
     sorted: bool = True,
 ) -> Array | tuple[Array, ...]:
     """The distinct elements of an array in ascending order.
@@ -221,7 +222,7 @@ def _differs(x: Any, equal_nan: bool) -> Array:
     return bitwise.and_p.bind(differs, bitwise.not_p.bind(bitwise.and_p.bind(isnan(before), isnan(after))))
 
 
-def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAllResult:
+def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAllResult:
     """The distinct elements of an array, with first positions, inverse positions and counts.
 
     NaN does not equal NaN. The arguments are those of `unique`.
@@ -229,22 +230,26 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
     return UniqueAllResult(*unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value))
 
 
-def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCountsResult:
+def unique_counts(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueCountsResult:
     """The distinct elements of an array and their counts; see `unique_all`."""
     return UniqueCountsResult(*unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value))
 
 
-def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverseResult:
+def unique_inverse(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueInverseResult:
     """The distinct elements of an array and the position of each element among them; see `unique_all`."""
     return UniqueInverseResult(*unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value))
 
 
-def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Array:
+def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The distinct elements of an array; see `unique_all`."""
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
-def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The distinct elements of two arrays in ascending order.
 
     Args:
@@ -325,13 +330,13 @@ def _chosen(mask: Any, size: int, fill_value: Any, *arrays: Any) -> tuple[list[A
 
 
 def intersect1d(
-    ar1: Any,
-    ar2: Any,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     return_indices: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array | tuple[Array, ...]:
     """The distinct elements that two arrays share, in ascending order.
 
@@ -383,7 +388,12 @@ def _sized_intersection(ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool
 
 
 def setdiff1d(
-    ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:
     """The distinct elements of an array that are not in another, in its dtype and in ascending order.
 
@@ -422,7 +432,12 @@ def _sized_difference(ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool, 
 
 
 def setxor1d(
-    ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:
     """The distinct elements that are in exactly one of two arrays, in ascending order.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, overload
+from collections.abc import Sequence
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis, integer, integers, listed
 from primax.extend.provisional.sharding import with_out_sharding
+from primax.extend.provisional.typing import ArrayLike, Axes, DeviceLike, DTypeLike, ShapeLike, ShardingLike
 from primax.numpy.creation import asarray, place, read_copy, read_dtype, read_shape
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape
@@ -48,7 +50,14 @@ def permuted(a: Any, order: tuple[int, ...]) -> Array:
     return asarray(a) if order == tuple(range(len(order))) else transpose_p.bind(a, permutation=order)
 
 
-def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Array:
+def reshape(
+    a: ArrayLike,
+    shape: ShapeLike,
+    order: str = "C",
+    *,
+    copy: bool | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Reshape an array; the order of elements is unchanged.
 
     A NumPy array is returned as a NumPy array of its own dtype, inside `jit` too, as in JAX: its values are known
@@ -130,7 +139,7 @@ def reshape_method(x: Any, *shape: Any, order: str = "C", copy: bool | None = No
 
 
 @one_program("order out_sharding")
-def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
+def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike | None = None) -> Array:
     """The elements of an array as a vector.
 
     Args:
@@ -145,7 +154,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     return _reshape(a, (aval_of("ravel", a, "a").size,), order, None)
 
 
-def transpose(a: Any, axes: Any = None) -> Array:
+def transpose(a: ArrayLike, axes: Sequence[SupportsIndex] | None = None) -> Array:
     """Permute the axes of an array.
 
     Args:
@@ -175,7 +184,7 @@ def transpose_method(x: Any, *axes: Any) -> Array:
     return transpose(x, axes[0] if len(axes) == 1 and hasattr(axes[0], "__iter__") else axes)
 
 
-def matrix_transpose(x: Any, /) -> Array:
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """An array with its last two axes swapped.
 
     Args:
@@ -191,7 +200,7 @@ def matrix_transpose(x: Any, /) -> Array:
 
 
 @one_program("axis1 axis2")
-def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """An array with two of its axes swapped.
 
     Args:
@@ -210,7 +219,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
 
 
 @one_program("source destination")
-def moveaxis(a: Any, source: Any, destination: Any) -> Array:
+def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Array:
     """Move axes; the other axes keep their order.
 
     Args:
@@ -239,7 +248,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Array:
 
 
 @one_program("axis start")
-def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Move one axis before the axis `start`.
 
     Args:
@@ -259,7 +268,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     return moveaxis(a, axis, start - (axis < start))
 
 
-def squeeze(a: Any, axis: Any = None) -> Array:
+def squeeze(a: ArrayLike, axis: Axes | None = None) -> Array:
     """Remove axes of length 1.
 
     Args:
@@ -282,7 +291,7 @@ def squeeze(a: Any, axis: Any = None) -> Array:
 
 
 @one_program("axis")
-def expand_dims(a: Any, axis: Any) -> Array:
+def expand_dims(a: ArrayLike, axis: Axes) -> Array:
     """Add axes of length 1.
 
     Args:
@@ -296,7 +305,7 @@ def expand_dims(a: Any, axis: Any) -> Array:
     return structural.expand_dims(a, integers(listed(axis), "expand_dims", "axis"))
 
 
-def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
+def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: ShardingLike | None = None) -> Array:
     """An array broadcast to a shape.
 
     Args:
@@ -325,7 +334,7 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
 broadcast_shapes = structural.broadcast_shapes
 
 
-def broadcast_arrays(*args: Any) -> list[Any]:
+def broadcast_arrays(*args: ArrayLike) -> list[Any]:
     """Broadcast arrays to their common shape; a list of them.
 
     Args:
@@ -347,7 +356,7 @@ def _at_least(function: str, arrays: Any, shape_of: Any) -> Array | tuple[Array,
 def atleast_1d(ary: Any, /) -> Array: ...
 @overload
 def atleast_1d(*arys: Any) -> Array | tuple[Array, ...]: ...
-def atleast_1d(*arys: Any) -> Array | tuple[Array, ...]:
+def atleast_1d(*arys: ArrayLike) -> Array | tuple[Array, ...]:
     """Add axes of length 1 so that each array has at least one axis; a tuple for several arrays."""
     return _at_least("atleast_1d", arys, lambda shape: shape or (1,))
 
@@ -356,7 +365,7 @@ def atleast_1d(*arys: Any) -> Array | tuple[Array, ...]:
 def atleast_2d(ary: Any, /) -> Array: ...
 @overload
 def atleast_2d(*arys: Any) -> Array | tuple[Array, ...]: ...
-def atleast_2d(*arys: Any) -> Array | tuple[Array, ...]:
+def atleast_2d(*arys: ArrayLike) -> Array | tuple[Array, ...]:
     """Add leading axes of length 1 so that each array has at least two axes; a tuple for several arrays."""
     return _at_least("atleast_2d", arys, lambda shape: (1,) * (2 - len(shape)) + shape)
 
@@ -365,7 +374,7 @@ def atleast_2d(*arys: Any) -> Array | tuple[Array, ...]:
 def atleast_3d(ary: Any, /) -> Array: ...
 @overload
 def atleast_3d(*arys: Any) -> Array | tuple[Array, ...]: ...
-def atleast_3d(*arys: Any) -> Array | tuple[Array, ...]:
+def atleast_3d(*arys: ArrayLike) -> Array | tuple[Array, ...]:
     """Add axes of length 1 so that each array has at least three axes; a tuple for several arrays.
 
     A vector of length n becomes (1, n, 1), a matrix of shape (m, n) becomes (m, n, 1).
@@ -377,7 +386,7 @@ def atleast_3d(*arys: Any) -> Array | tuple[Array, ...]:
     return _at_least("atleast_3d", arys, with_three)
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
+def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: DeviceLike | None = None) -> Array:
     """Convert an array to another dtype.
 
     Args:
@@ -395,7 +404,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
 
 
 @one_program("new_shape")
-def resize(a: Any, new_shape: Any) -> Array:
+def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
     """An array of a new shape with the elements of another one, repeated as often as needed.
 
     Args:

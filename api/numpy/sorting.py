@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, canonical_axis, index_dtype, integer, sequence
 from primax.extend.provisional.dimensions import bounds, is_symbolic
+from primax.extend.provisional.typing import ArrayLike, DTypeLike
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.joining import concatenate
 from primax.numpy.predicates import isnan
@@ -57,7 +58,7 @@ def _prepared(function: str, a: Any, axis: Any, kind: Any, order: Any) -> tuple[
 
 @one_program("axis kind order stable descending")
 def sort(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = -1,
     *,
     kind: None = None,
@@ -86,7 +87,7 @@ def sort(
     return rev_p.bind(out, dimensions=(axis,)) if descending else out
 
 
-def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True) -> tuple[Any, Any]:
+def top_k(a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True) -> tuple[Any, Any]:
     """The largest or smallest elements along an axis, with their positions.
 
     NaN is the largest number. Equal elements are taken in their order.
@@ -134,14 +135,14 @@ def top_k(a: Any, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: b
 
 @one_program("axis kind order stable descending dtype")
 def argsort(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = -1,
     *,
     kind: None = None,
     order: None = None,
     stable: bool = True,
     descending: bool = False,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """The positions that sort an array along an axis.
 
@@ -176,7 +177,7 @@ def _order(a: Any, axis: int, dtype: Any, stable: bool = True, descending: bool 
 
 
 @one_program("axis batch_size")
-def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Array:
+def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size: int = 16) -> Array:
     """The positions that sort elements by several keys, of which the last is the primary one.
 
     Args:
@@ -224,7 +225,7 @@ def _split_after(x: Any, kth: int, axis: int) -> tuple[Any, Any]:
 
 
 @one_program("kth axis")
-def partition(a: Any, kth: int, axis: int = -1) -> Array:
+def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Partially sort an array: the element at position `kth` is that of the sorted array, and smaller ones precede it.
 
     Args:
@@ -246,7 +247,7 @@ def partition(a: Any, kth: int, axis: int = -1) -> Array:
 
 
 @one_program("kth axis")
-def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
+def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """The positions of the elements of `partition`, with its arguments; positions after `kth` ascend, as in jax."""
     a, axis = _prepared("argpartition", a, axis, None, None)
     kth = _kth("argpartition", a, kth, axis)
@@ -255,14 +256,16 @@ def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
 
 
 @one_program("")
-def sort_complex(a: Any) -> Array:
+def sort_complex(a: ArrayLike) -> Array:
     """The elements of an array as complex numbers, sorted by real parts, then by imaginary parts."""
     out = sort(a, -1)
     return convert(out, get_aval(out), dtypes.canonicalize_dtype(dtypes.to_complex_dtype(get_aval(out).dtype)))
 
 
 @one_program("side method")
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Array:
+def searchsorted(
+    a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *, method: str = "scan"
+) -> Array:
     """The positions at which elements can be inserted into a sorted array to keep it sorted.
 
     Args:
@@ -383,7 +386,7 @@ _SEARCHES: dict[str, Callable[[Any, Any, str], Any]] = {
 }
 
 
-def digitize(x: Any, bins: Any, right: bool = False, *, method: Any = None) -> Array:
+def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None) -> Array:
     """The bin of each element.
 
     Args:
@@ -419,7 +422,12 @@ def _digitized(x: Any, bins: Any, side: str, method: str) -> Array:
 
 
 def isin(
-    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, method: str = "auto"
+    element: ArrayLike,
+    test_elements: ArrayLike,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    method: str = "auto",
 ) -> Array:
     """Whether each element occurs in another array.
 

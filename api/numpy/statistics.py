@@ -8,6 +8,7 @@ from typing import Any
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.elementwise import like
+from primax.extend.provisional.typing import ArrayLike, Axes, DTypeLike
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast, broadcast_to_shape, cast, convert, promote, strong
@@ -44,13 +45,13 @@ def _mean_dtypes(function: str, aval: Any, dtype: Any) -> tuple[Any, Any]:
 
 @one_program("axis dtype out keepdims")
 def mean(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes | None = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     *,
-    where: Any = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     """The mean of the elements along axes.
 
@@ -100,16 +101,16 @@ def _sum_of(x: Any, axes: tuple[int, ...]) -> Array:
 
 @one_program("axis dtype out ddof keepdims correction")
 def var(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes | None = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
-    ddof: Any = 0,
+    ddof: float = 0,
     keepdims: bool = False,
     *,
-    where: Any = None,
-    mean: Any = None,
-    correction: Any = None,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: float | None = None,
 ) -> Array:
     """The variance of the elements along axes, which is real.
 
@@ -223,16 +224,16 @@ def _divisor(whole: Any, ddof: Any, dtype: Any) -> Any:
 
 @one_program("axis dtype out ddof keepdims correction")
 def std(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axes | None = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
-    ddof: Any = 0,
+    ddof: float = 0,
     keepdims: bool = False,
     *,
-    where: Any = None,
-    mean: Any = None,
-    correction: Any = None,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: float | None = None,
 ) -> Array:
     """The standard deviation of the elements along axes: the square root of `var`, with its arguments."""
     if out is not None:
@@ -243,7 +244,11 @@ def std(
 
 @one_program("axis returned keepdims")
 def average(
-    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False
+    a: ArrayLike,
+    axis: Axes | None = None,
+    weights: ArrayLike | None = None,
+    returned: bool = False,
+    keepdims: bool = False,
 ) -> tuple[Array, Array] | Array:
     """The weighted mean of the elements along axes.
 

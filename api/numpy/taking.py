@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from primax.extend import backend, dtypes
 from primax.extend.core import Array, ConcretizationTypeError, Tracer, get_aval
 from primax.extend.provisional.arguments import among, canonical_axis, sequence
 from primax.extend.provisional.avals import array_of
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.at import Reference, converted
 from primax.numpy.brackets import read_entries, resolve
 from primax.numpy.creation import asarray, constant
@@ -52,14 +54,14 @@ def _integers(function: str, indices: Any) -> Any:
 
 
 def take(
-    a: Any,
-    indices: Any,
+    a: ArrayLike,
+    indices: ArrayLike,
     axis: int | None = None,
     out: None = None,
     mode: str | None = None,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:
     """Elements of an array along an axis.
 
@@ -152,11 +154,11 @@ def _taken_on_host(a: Any, position: Any, axis: int, mode: GatherScatterMode) ->
 
 @one_program("axis mode fill_value wrap_negative_indices")
 def take_along_axis(
-    arr: Any,
-    indices: Any,
+    arr: ArrayLike,
+    indices: ArrayLike,
     axis: int | None = -1,
     mode: str | GatherScatterMode | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
     *,
     wrap_negative_indices: bool = True,
 ) -> Array:
@@ -248,7 +250,13 @@ def _copy_only(function: str, inplace: bool) -> None:
 
 
 def put_along_axis(
-    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
+    arr: ArrayLike,
+    indices: ArrayLike,
+    values: ArrayLike,
+    axis: int | None,
+    inplace: bool = True,
+    *,
+    mode: str | None = None,
 ) -> Array:
     """A copy of an array updated along an axis, at separate positions for each index of the other axes.
 
@@ -294,7 +302,7 @@ def put_along_axis(
     )
 
 
-def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
+def put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True) -> Array:
     """A copy of an array with elements of the raveled array replaced.
 
     Args:
@@ -334,7 +342,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     return reshaped(Reference(ravel(a), reshaped(position, (count,))).set(values, mode="clip"), aval.shape)
 
 
-def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
+def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """A copy of an array in which successive values replace the elements where a mask is true.
 
     Args:
@@ -368,7 +376,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     return reshaped(where(flat, values, ravel(arr)), aval.shape)
 
 
-def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
+def choose(a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = None, mode: str = "raise") -> Array:
     """For each index, the element of the array that it selects.
 
     Args:
@@ -413,12 +421,12 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
 
 
 def compress(
-    condition: Any,
-    a: Any,
+    condition: ArrayLike,
+    a: ArrayLike,
     axis: int | None = None,
     *,
     size: int | None = None,
-    fill_value: Any = 0,
+    fill_value: ArrayLike = 0,
     out: None = None,
 ) -> Array:
     """The elements along an axis where a condition is true.
@@ -469,7 +477,7 @@ def compress(
     return take(a, positions, axis, mode="fill", fill_value=np.asarray(fill_value).item())
 
 
-def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
+def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0) -> Array:
     """The elements of an array where a condition is true, as a vector. The arguments are those of `compress`.
 
     >>> import primax as px

@@ -8,7 +8,8 @@ import numpy as np
 
 from primax.extend import dtypes
 from primax.extend.core import Array
-from primax.extend.provisional.arguments import naming
+from primax.extend.provisional.arguments import naming, numpy_dtype
+from primax.extend.provisional.typing import ArrayLike, DTypeLike
 from primax.numpy.creation import asarray
 
 __all__ = [
@@ -31,14 +32,21 @@ save = np.save
 savez = np.savez
 
 
-def array_repr(arr: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None) -> str:
+def array_repr(
+    arr: ArrayLike,
+    max_line_width: int | None = None,
+    precision: int | None = None,
+    suppress_small: bool | None = None,
+) -> str:
     """The text of an array with its dtype. The arguments are those of `numpy.array_repr`."""
-    options = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
+    options: dict[str, Any] = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
     with naming("array_repr"), np.printoptions(**{name: x for name, x in options.items() if x is not None}):
         return repr(arr)
 
 
-def array_str(a: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None) -> str:
+def array_str(
+    a: ArrayLike, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
+) -> str:
     """The text of the elements of an array. The arguments are those of `numpy.array_str`."""
     with naming("array_str"):
         return np.array_str(np.asarray(a), max_line_width, precision, suppress_small)
@@ -66,7 +74,7 @@ def fromfile(file: Any, *args: Any, **kwargs: Any) -> Array:
         return asarray(numbers)
 
 
-def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Array:
+def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """Read an array from the numbers in a text. The arguments are those of `numpy.fromstring`."""
     with naming("fromstring"):
-        return asarray(np.fromstring(string, dtype, count, sep=sep))
+        return asarray(np.fromstring(string, numpy_dtype("fromstring", "dtype", dtype), count, sep=sep))

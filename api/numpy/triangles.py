@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.provisional.arguments import canonical_axis, integer, naming
 from primax.extend.provisional.tracing import thread
+from primax.extend.provisional.typing import ArrayLike, DeviceLike, DTypeLike
 from primax.numpy.creation import read_dtype
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast
@@ -47,7 +48,14 @@ def _positions(shape: tuple[int, ...], k: Any) -> tuple[Any, Any]:
     return arithmetic.add_p.bind(rows, np.int32(k)) if k else rows, columns
 
 
-def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = None) -> Array:
+def eye(
+    N: SupportsIndex,
+    M: SupportsIndex | None = None,
+    k: ArrayLike = 0,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+) -> Array:
     """A matrix of zeros with ones on a diagonal.
 
     Args:
@@ -68,12 +76,12 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = None, *, device: Any = N
     return _matrix("eye", N, M, k, dtype, device, comparison.eq_p, np.eye)
 
 
-def identity(n: Any, dtype: Any = None) -> Array:
+def identity(n: SupportsIndex, dtype: DTypeLike | None = None) -> Array:
     """A square matrix of zeros with ones on its diagonal. The arguments are those of `eye`."""
     return _matrix("identity", integer("identity", "n", n), None, 0, dtype, None, comparison.eq_p, np.eye)
 
 
-def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = None) -> Array:
+def tri(N: SupportsIndex, M: SupportsIndex | None = None, k: ArrayLike = 0, dtype: DTypeLike | None = None) -> Array:
     """A matrix with ones on a diagonal and below it, and zeros above it. The arguments are those of `eye`."""
     return _matrix("tri", N, M, k, dtype, None, comparison.ge_p, np.tri)
 
@@ -111,7 +119,7 @@ def _masked(m: Any, k: int, lower: bool) -> Array:
 
 
 @one_program("k")
-def tril(m: Any, k: Any = 0) -> Array:
+def tril(m: ArrayLike, k: ArrayLike = 0) -> Array:
     """A matrix, or a stack of them, with zeros above a diagonal.
 
     Args:
@@ -130,13 +138,13 @@ def tril(m: Any, k: Any = 0) -> Array:
 
 
 @one_program("k")
-def triu(m: Any, k: Any = 0) -> Array:
+def triu(m: ArrayLike, k: ArrayLike = 0) -> Array:
     """A matrix, or a stack of them, with zeros below a diagonal. The arguments are those of `tril`."""
     return _triangle("triu", m, k, False)
 
 
 @one_program("offset axis1 axis2")
-def diagonal(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1) -> Array:
+def diagonal(a: ArrayLike, offset: SupportsIndex = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonals of matrices.
 
     Args:
@@ -180,7 +188,7 @@ def last_diagonal(a: Any, k: int) -> Array:
 
 
 @one_program("k")
-def diag(v: Any, k: Any = 0) -> Array:
+def diag(v: ArrayLike, k: SupportsIndex = 0) -> Array:
     """The matrix with a vector on a diagonal, or the diagonal of a matrix.
 
     Args:
@@ -210,13 +218,20 @@ def diag(v: Any, k: Any = 0) -> Array:
     return reshaped(spread, (size, size))
 
 
-def diagflat(v: Any, k: Any = 0) -> Array:
+def diagflat(v: ArrayLike, k: SupportsIndex = 0) -> Array:
     """A matrix with the raveled elements of an array on a diagonal. The arguments are those of `diag`."""
     return diag(ravel(v), k)
 
 
 @one_program("offset axis1 axis2 dtype out")
-def trace(a: Any, offset: Any = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Array:
+def trace(
+    a: ArrayLike,
+    offset: SupportsIndex = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+) -> Array:
     """The sums of the diagonals of matrices.
 
     Args:
@@ -236,7 +251,7 @@ def _indices(positions: Any) -> tuple[Any, ...]:
     return tuple([from_host(x.astype(dtypes.default_int_dtype())) for x in positions])
 
 
-def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """The rows and the columns of the elements on a diagonal and below it.
 
     Args:
@@ -248,7 +263,7 @@ def tril_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
         return _indices(np.tril_indices(n, k, m))
 
 
-def triu_indices(n: Any, k: Any = 0, m: Any = None) -> tuple[Any, Any]:
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """The rows and the columns of the elements on a diagonal and above it.
 
     The arguments are those of `tril_indices`.
@@ -264,13 +279,13 @@ def _sides(function: str, arr: Any) -> tuple[int, int]:
     return shape[0], shape[1]
 
 
-def tril_indices_from(arr: Any, k: Any = 0) -> tuple[Any, Any]:
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
     """`tril_indices` for the shape of a matrix."""
     rows, columns = _sides("tril_indices_from", arr)
     return tril_indices(rows, k, columns)
 
 
-def triu_indices_from(arr: Any, k: Any = 0) -> tuple[Any, Any]:
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
     """`triu_indices` for the shape of a matrix."""
     rows, columns = _sides("triu_indices_from", arr)
     return triu_indices(rows, k, columns)

@@ -13,6 +13,7 @@ from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import rename
 from primax.extend.provisional.elementwise import like
 from primax.extend.provisional.sharding import match_placement
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.complexes import RULES, of_complex
 from primax.numpy.creation import asarray, constant
 from primax.numpy.programs import one_program
@@ -109,7 +110,7 @@ def _unary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, t
     complex_rule = None if rule is None else of_complex(primitive, rule)
 
     @one_program("")
-    def function(x: Any, /) -> Array:
+    def function(x: ArrayLike, /) -> Array:
         aval = aval_of(name, x)
         if to is not None and to(aval.dtype) != aval.dtype:
             (x,) = promote(name, x, to=to)
@@ -127,7 +128,7 @@ def _binary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, 
 
     converted = one_program("")(apply)
 
-    def function(x: Any, y: Any, /, out: None = None, where: None = None) -> Array:
+    def function(x: ArrayLike, y: ArrayLike, /, out: None = None, where: None = None) -> Array:
         if out is not where:
             refuse_options(name, out, where)
         if type(x) is not Array or type(y) is not Array:
@@ -149,7 +150,7 @@ def _with_logic(name: str, primitive: Any, logic: Any, sentence: str) -> Functio
 
     converted = one_program("")(apply)
 
-    def function(x: Any, y: Any, /, out: None = None, where: None = None) -> Array:
+    def function(x: ArrayLike, y: ArrayLike, /, out: None = None, where: None = None) -> Array:
         if out is not where:
             refuse_options(name, out, where)
         if type(x) is not Array or type(y) is not Array:
@@ -182,7 +183,7 @@ cbrt = _unary("cbrt", exponential.cbrt_p, "The cube root of x.", _REAL, to_inexa
 _negative = _unary("negative", arithmetic.neg_p, "-x.")
 
 
-def negative(x: Any, /, out: None = None, where: None = None) -> Any:
+def negative(x: ArrayLike, /, out: None = None, where: None = None) -> Any:
     if out is not where:
         refuse_options("negative", out, where)
     return _negative(x)
@@ -215,7 +216,7 @@ arctan2 = _binary(
 
 
 @one_program("")
-def right_shift(x: Any, y: Any, /) -> Array:
+def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x divided by 2**y and rounded down, by a shift of bits.
 
     Args:
@@ -233,7 +234,7 @@ def _ordering(name: str, primitive: Any, sign: str) -> Function:
     """A comparison; complex numbers are ordered by their real parts, then by their imaginary parts."""
 
     @one_program("")
-    def function(x: Any, y: Any, /) -> Array:
+    def function(x: ArrayLike, y: ArrayLike, /) -> Array:
         x, y = operands(name, x, y)
         if dtypes.is_complex(get_aval(x).dtype):
             a, b = real(x), real(y)
@@ -255,7 +256,7 @@ greater = _ordering("greater", comparison.gt_p, ">")
 greater_equal = _ordering("greater_equal", comparison.ge_p, ">=")
 
 
-def real(x: Any, /) -> Array:
+def real(x: ArrayLike, /) -> Array:
     """The real part of x.
 
     Args:
@@ -266,7 +267,7 @@ def real(x: Any, /) -> Array:
 
 
 @one_program("")
-def imag(x: Any, /) -> Array:
+def imag(x: ArrayLike, /) -> Array:
     """The imaginary part of x; zeros if x is real.
 
     Args:
@@ -280,7 +281,7 @@ def imag(x: Any, /) -> Array:
     )
 
 
-def conjugate(x: Any, /) -> Array:
+def conjugate(x: ArrayLike, /) -> Array:
     """The complex conjugate of x.
 
     Args:
@@ -290,7 +291,7 @@ def conjugate(x: Any, /) -> Array:
     return arithmetic.conj_p.bind(x) if dtypes.is_complex(aval.dtype) else asarray(x)
 
 
-def absolute(x: Any, /) -> Array:
+def absolute(x: ArrayLike, /) -> Array:
     """The absolute value of x; a complex x has a real one.
 
     Args:
@@ -303,7 +304,7 @@ def absolute(x: Any, /) -> Array:
 
 
 @one_program("")
-def fabs(x: Any, /) -> Array:
+def fabs(x: ArrayLike, /) -> Array:
     """The absolute value of x, as a floating number.
 
     Args:
@@ -317,7 +318,7 @@ def fabs(x: Any, /) -> Array:
     return arithmetic.abs_p.bind(x)
 
 
-def positive(x: Any, /) -> Array:
+def positive(x: ArrayLike, /) -> Array:
     """x, unchanged.
 
     Args:
@@ -326,7 +327,7 @@ def positive(x: Any, /) -> Array:
     return asarray(x)
 
 
-def sign(x: Any, /) -> Array:
+def sign(x: ArrayLike, /) -> Array:
     """-1, 0 or 1 for negative, zero and positive x; x / abs(x) if x is complex.
 
     Args:
@@ -355,7 +356,7 @@ def _logarithm(name: str, base: int, keeps_weak: bool) -> Function:
         return arithmetic.div_p.bind(x, like(x, scale) if keeps_weak else get_aval(x).dtype.type(scale))
 
     @one_program("")
-    def function(x: Any, /) -> Array:
+    def function(x: ArrayLike, /) -> Array:
         (x,) = promote(name, x, to=to_inexact)
         if not dtypes.is_complex(get_aval(x).dtype):
             return exponential.log2_p.bind(x) if base == 2 else divide(exponential.log_p.bind(x))
@@ -372,7 +373,7 @@ log10 = _logarithm("log10", 10, keeps_weak=False)
 
 def _scaled(name: str, factor: float, sentence: str) -> Function:
     @one_program("")
-    def function(x: Any, /) -> Array:
+    def function(x: ArrayLike, /) -> Array:
         (x,) = promote(name, x, to=to_inexact)
         return arithmetic.mul_p.bind(x, like(x, factor))
 
@@ -384,7 +385,7 @@ rad2deg = _scaled("rad2deg", 180 / math.pi, "An angle in radians as degrees.")
 
 
 @one_program("deg")
-def angle(z: Any, deg: bool = False) -> Array:
+def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The angle of complex numbers, in (-pi, pi].
 
     Args:

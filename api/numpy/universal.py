@@ -411,7 +411,7 @@ class ufunc(partial):  # type: ignore[type-arg]
         return eval_shape(self, element, element).dtype
 
 
-def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: object = None) -> ufunc:
     """Create a ufunc from a function of scalars.
 
     Args:

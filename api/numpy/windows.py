@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array
 from primax.extend.provisional.arguments import integer, naming, rename
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.formulas import i0
 from primax.numpy.promotion import promote
 from primax.numpy.ranges import counted
@@ -44,7 +45,7 @@ hamming = _window(np.hamming, "The Hamming window, a constant plus a cosine.")
 hanning = _window(np.hanning, "The Hann window, a raised cosine.")
 
 
-def kaiser(M: int, beta: Any) -> Array:
+def kaiser(M: int, beta: ArrayLike) -> Array:
     """The Kaiser window.
 
     Args:

@@ -11,6 +11,7 @@ from primax.extend import core, dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import canonical_axis
 from primax.extend.provisional.dimensions import is_symbolic
+from primax.extend.provisional.typing import ArrayLike, KeyLike, ShapeLike, ShardingLike
 from primax.numpy.creation import read_shape
 from primax.numpy.promotion import aval_of, cast
 from primax.numpy.reductions import argmax
@@ -58,7 +59,9 @@ def _permutation(key: Any, x: Any, shape: tuple[int, ...], axis: int) -> Array:
     return _elements(x, _permuted(key, shape[axis], np.dtype(np.int32)), axis)
 
 
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Array:
+def permutation(
+    key: KeyLike, x: ArrayLike, axis: int = 0, independent: bool = False, *, out_sharding: ShardingLike | None = None
+) -> Array:
     """Permute elements randomly.
 
     Args:
@@ -124,13 +127,13 @@ def _first_of_permutation(key: Any, shape: tuple[int, ...], dtype: Any, count: i
 
 
 def choice(
-    key: Any,
-    a: Any,
-    shape: Any = (),
+    key: KeyLike,
+    a: ArrayLike,
+    shape: ShapeLike = (),
     replace: bool = True,
-    p: Any = None,
+    p: ArrayLike | None = None,
     axis: int = 0,
-    mode: Any = None,
+    mode: str | None = None,
 ) -> Array:
     """Choose among elements.
 
@@ -204,14 +207,14 @@ def _different_categories(key: Any, logits: Any, shape: tuple[int, ...], axis: i
 
 
 def categorical(
-    key: Any,
-    logits: Any,
+    key: KeyLike,
+    logits: ArrayLike,
     axis: int = -1,
-    shape: Any = None,
+    shape: ShapeLike | None = None,
     replace: bool = True,
-    mode: Any = None,
+    mode: str | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Draw categories, whose probabilities are the softmax of logits.
 

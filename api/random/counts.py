@@ -17,6 +17,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import numpy_dtype
 from primax.extend.provisional.sharding import match_placement
+from primax.extend.provisional.typing import ArrayLike, DTypeLike, KeyLike, ShapeLike, ShardingLike
 from primax.numpy.creation import asarray, read_shape
 from primax.numpy.predicates import isinf, isnan
 from primax.numpy.promotion import broadcast_to_shape, cast
@@ -106,7 +107,13 @@ def _until_accepted(key: Any, propose: Any, like: Any, dtype: Any) -> Array:
 
 
 def poisson(
-    key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact", out_sharding: Any = None
+    key: KeyLike,
+    lam: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Draw from the Poisson distribution; -1 if the mean is negative or NaN.
 
@@ -225,7 +232,9 @@ def _stirling_rest(k: Any) -> Array:
     return where(k <= 9.0, table[cast(small, np.dtype(np.int32))], series)
 
 
-def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
+def binomial(
+    key: KeyLike, n: ArrayLike, p: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Draw from the binomial distribution; NaN if a parameter is invalid.
 
     Args:
@@ -262,7 +271,15 @@ def _multinomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any, u
     return cast(moveaxis(counts, 0, -1), dtype)
 
 
-def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1) -> Array:
+def multinomial(
+    key: KeyLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    *,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    unroll: int | bool = 1,
+) -> Array:
     """Draw the counts of each outcome in n trials.
 
     Args:

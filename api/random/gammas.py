@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend.core import Array, get_aval
+from primax.extend.provisional.typing import ArrayLike, DTypeLike, KeyLike, ShapeLike, ShardingLike
 from primax.numpy.creation import read_shape
 from primax.numpy.promotion import broadcast, broadcast_to_shape, cast
 from primax.numpy.reductions import max as reduce_max
@@ -32,7 +33,13 @@ def _gamma(key: Any, a: Any, shape: tuple[int, ...], dtype: Any, log_space: bool
 
 
 def gamma(
-    key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact", out_sharding: Any = None
+    key: KeyLike,
+    a: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Draw from the gamma distribution of scale 1; differentiable with respect to its parameter.
 
@@ -56,7 +63,13 @@ def gamma(
 
 
 def loggamma(
-    key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact", out_sharding: Any = None
+    key: KeyLike,
+    a: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Draw logarithms of gamma variables, which are accurate even where the variables underflow. See `gamma`."""
     if out_sharding is not None:
@@ -76,7 +89,14 @@ def _beta(key: Any, a: Any, b: Any, shape: tuple[int, ...], dtype: Any, approxim
 
 
 def beta(
-    key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact", out_sharding: Any = None
+    key: KeyLike,
+    a: ArrayLike,
+    b: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Draw from the beta distribution; differentiable with respect to its parameters.
 
@@ -106,7 +126,14 @@ def _dirichlet(key: Any, alpha: Any, shape: tuple[int, ...], dtype: Any) -> Arra
     return shares / reduce_sum(shares, -1, keepdims=True)
 
 
-def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def dirichlet(
+    key: KeyLike,
+    alpha: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Draw vectors with sum 1 from the Dirichlet distribution; differentiable with respect to its parameters.
 
     Args:
@@ -135,7 +162,13 @@ def _chisquare(key: Any, df: Any, shape: tuple[int, ...], dtype: Any, approximat
 
 
 def chisquare(
-    key: Any, df: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact", out_sharding: Any = None
+    key: KeyLike,
+    df: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Draw from the chi-square distribution; differentiable with respect to its parameter.
 
@@ -163,7 +196,15 @@ def _f(key: Any, dfnum: Any, dfden: Any, shape: tuple[int, ...], dtype: Any) -> 
     return _chisquare(first, dfnum, shape, dtype) / dfnum / (_chisquare(second, dfden, shape, dtype) / dfden)
 
 
-def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def f(
+    key: KeyLike,
+    dfnum: ArrayLike,
+    dfden: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Draw from the F distribution; differentiable with respect to its parameters.
 
     Args:
@@ -190,7 +231,14 @@ def _t(key: Any, df: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     return normal_numbers(first, shape, dtype) * sqrt_p.bind(half / _gamma(second, half, shape, dtype, False))
 
 
-def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def t(
+    key: KeyLike,
+    df: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Draw from Student's t distribution; differentiable with respect to its parameter.
 
     Args:
@@ -217,7 +265,14 @@ def _generalized_normal(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) ->
     return signs(second, shape, dtype) * pow_p.bind(*broadcast("generalized_normal", [numbers, inverse]))
 
 
-def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def generalized_normal(
+    key: KeyLike,
+    p: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Draw from the distribution whose density is proportional to exp(-abs(x)**p).
 
     Args:
@@ -250,7 +305,15 @@ def _ball(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     return vectors / norms[..., None]
 
 
-def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def ball(
+    key: KeyLike,
+    d: int,
+    p: ArrayLike = 2,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Draw points uniformly from the unit ball of a p-norm.
 
     Args:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import Array, get_aval
+from primax.extend.provisional.typing import ArrayLike, DTypeLike, KeyLike, ShapeLike, ShardingLike
 from primax.numpy.creation import read_shape
 from primax.numpy.promotion import broadcast, cast
 from primax.numpy.reductions import is_half
@@ -36,7 +37,9 @@ __all__ = [
 ]
 
 
-def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def normal(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: ShardingLike | None = None
+) -> Array:
     """Draw from the standard normal distribution.
 
     Args:
@@ -123,7 +126,13 @@ def _truncated_normal(key: Any, lower: Any, upper: Any, shape: tuple[int, ...], 
 
 
 def truncated_normal(
-    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: KeyLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Draw from the standard normal distribution truncated to an interval.
 
@@ -151,7 +160,14 @@ def _lognormal(key: Any, sigma: Any, shape: tuple[int, ...], dtype: Any) -> Arra
     return exp_p.bind(normal_numbers(key, shape, dtype) * cast(sigma, dtype))
 
 
-def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def lognormal(
+    key: KeyLike,
+    sigma: ArrayLike = 1.0,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Draw numbers whose logarithms are normally distributed with mean 0.
 
     Args:
@@ -176,7 +192,9 @@ def _maxwell(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     return sqrt_p.bind(reduce_sum(vectors * vectors, -1))
 
 
-def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def maxwell(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: ShardingLike | None = None
+) -> Array:
     """Draw from the Maxwell distribution: norms of vectors of three normal numbers.
 
     The arguments are those of `normal`; `dtype` must be a float dtype.
@@ -193,7 +211,9 @@ def _double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: tuple[int, ...]
     return numbers * cast(scale, dtype) + cast(loc, dtype)
 
 
-def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Array:
+def double_sided_maxwell(
+    key: KeyLike, loc: ArrayLike, scale: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+) -> Array:
     """Draw from the Maxwell distribution and its mirror image, scaled and shifted.
 
     Args:
@@ -225,7 +245,14 @@ def _wald(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     return where(u <= mean / (mean + smaller), smaller, mean**2 / smaller)
 
 
-def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def wald(
+    key: KeyLike,
+    mean: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Draw from the Wald (inverse Gaussian) distribution of scale 1.
 
     Args:

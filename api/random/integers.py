@@ -9,6 +9,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, config, get_aval
 from primax.extend.provisional.arguments import among
+from primax.extend.provisional.typing import ArrayLike, DTypeLike, KeyLike, ShapeLike, ShardingLike
 from primax.numpy.creation import read_shape
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast
 from primax.numpy.selection import where
@@ -82,7 +83,15 @@ def _small_integers(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], 
     return cast(integers_between(key, low, high, shape, _INT32), dtype)
 
 
-def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def randint(
+    key: KeyLike,
+    shape: ShapeLike,
+    minval: ArrayLike,
+    maxval: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Draw integers uniformly from [minval, maxval).
 
     Bounds outside of the dtype's range are clipped; `maxval` may be the largest number plus 1. If `maxval` is not above
@@ -130,7 +139,14 @@ def truths(key: Any, p: Any, shape: tuple[int, ...], dtype: Any, precise: bool) 
     return lower * 2.0 ** -dtypes.finfo(dtype).nmant < broadcast_to_shape(p, shape) - upper
 
 
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Array:
+def bernoulli(
+    key: KeyLike,
+    p: ArrayLike = 0.5,
+    shape: ShapeLike | None = None,
+    mode: str = "low",
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Draw booleans that are True with probability p.
 
     Args:
@@ -166,7 +182,9 @@ def signs(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     return cast(where(positive, np.int8(1), np.int8(-1)), dtype)
 
 
-def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def rademacher(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: ShardingLike | None = None
+) -> Array:
     """Draw the numbers 1 and -1 with equal probability.
 
     Args:

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from primax.extend.core import Array
+from primax.extend.provisional.typing import ArrayLike, DTypeLike, KeyLike, ShapeLike, ShardingLike
 from primax.numpy.creation import read_shape
 from primax.numpy.promotion import broadcast, cast
 from primax.numpy.shaping import reshaped
@@ -30,7 +31,13 @@ def _uniform(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtype: 
 
 
 def uniform(
-    key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *, out_sharding: Any = None
+    key: KeyLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    minval: ArrayLike = 0.0,
+    maxval: ArrayLike = 1.0,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Draw numbers uniformly from [minval, maxval).
 

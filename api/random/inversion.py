@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among
+from primax.extend.provisional.typing import ArrayLike, DTypeLike, KeyLike, ShapeLike, ShardingLike
 from primax.numpy.promotion import broadcast, cast
 from primax.numpy.selection import where
 from primax.plugins.arithmetic import abs_p, max_p, neg_p, sign_p
@@ -39,7 +40,9 @@ __all__ = [
 ]
 
 
-def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def exponential(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: ShardingLike | None = None
+) -> Array:
     """Draw from the exponential distribution of mean 1.
 
     Args:
@@ -64,7 +67,9 @@ def _laplace(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     return sign_p.bind(u) * log1p_p.bind(neg_p.bind(abs_p.bind(u)))
 
 
-def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def laplace(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: ShardingLike | None = None
+) -> Array:
     """Draw from the Laplace distribution of mean 0 and scale 1. The arguments are those of `exponential`."""
     if out_sharding is not None:
         return divided_call(laplace, (key, shape, dtype), {}, out_sharding)
@@ -77,7 +82,9 @@ def _logistic(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     return log_p.bind(u) - log1p_p.bind(neg_p.bind(u))
 
 
-def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def logistic(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: ShardingLike | None = None
+) -> Array:
     """Draw from the logistic distribution of mean 0 and scale 1. The arguments are those of `exponential`."""
     if out_sharding is not None:
         return divided_call(logistic, (key, shape, dtype), {}, out_sharding)
@@ -90,7 +97,9 @@ def _cauchy(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     return tan_p.bind((u - 0.5) * pi)
 
 
-def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def cauchy(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: ShardingLike | None = None
+) -> Array:
     """Draw from the Cauchy distribution around 0 of scale 1. The arguments are those of `exponential`."""
     if out_sharding is not None:
         return divided_call(cauchy, (key, shape, dtype), {}, out_sharding)
@@ -142,7 +151,14 @@ def _fraction(upper: Any, lower: Any) -> Array:
     return max_p.bind(*broadcast("gumbel", [number, np.float32(2.0**-65)]))
 
 
-def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: Any = None, *, out_sharding: Any = None) -> Array:
+def gumbel(
+    key: KeyLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    mode: str | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Draw from the Gumbel distribution around 0 of scale 1.
 
     Args:
@@ -179,7 +195,14 @@ def _rayleigh(key: Any, scale: Any, shape: tuple[int, ...], dtype: Any) -> Array
     return sqrt_p.bind(log_p.bind(unit(key, shape, dtype)) * -2.0) * cast(scale, dtype)
 
 
-def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def rayleigh(
+    key: KeyLike,
+    scale: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Draw from the Rayleigh distribution.
 
     Args:
@@ -204,7 +227,14 @@ def _pareto(key: Any, b: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     return exp_p.bind(exponential_numbers(key, shape, dtype) / cast(b, dtype))
 
 
-def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def pareto(
+    key: KeyLike,
+    b: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Draw from the Pareto distribution on [1, inf).
 
     Args:
@@ -230,7 +260,9 @@ def _weibull_min(key: Any, scale: Any, concentration: Any, shape: tuple[int, ...
     return pow_p.bind(*broadcast("weibull_min", [numbers, power])) * cast(scale, dtype)
 
 
-def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Array:
+def weibull_min(
+    key: KeyLike, scale: ArrayLike, concentration: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+) -> Array:
     """Draw from the Weibull distribution.
 
     Args:
@@ -258,7 +290,14 @@ def _triangular(key: Any, left: Any, mode: Any, right: Any, shape: tuple[int, ..
 
 
 def triangular(
-    key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+    key: KeyLike,
+    left: ArrayLike,
+    mode: str | None,
+    right: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Draw from the triangular distribution.
 
@@ -292,7 +331,14 @@ def _geometric(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     return cast(floor_p.bind(log_u / log1p_p.bind(neg_p.bind(cast(p, working)))) + 1.0, dtype)
 
 
-def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def geometric(
+    key: KeyLike,
+    p: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array:
     """Draw the number of trials up to the first success.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among
+from primax.extend.provisional.typing import ArrayLike, DTypeLike, KeyLike, ShapeLike, ShardingLike
 from primax.numpy.contractions import einsum
 from primax.numpy.creation import read_shape
 from primax.numpy.promotion import cast
@@ -47,14 +48,14 @@ def _multivariate_normal(key: Any, mean: Any, cov: Any, shape: tuple[int, ...], 
 
 
 def multivariate_normal(
-    key: Any,
-    mean: Any,
-    cov: Any,
-    shape: Any = None,
-    dtype: Any = None,
+    key: KeyLike,
+    mean: ArrayLike,
+    cov: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
     method: str = "cholesky",
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Draw normally distributed vectors with a given mean and covariance.
 
@@ -106,7 +107,13 @@ def _orthogonal(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def orthogonal(
-    key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Any = None
+    key: KeyLike,
+    n: int,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    m: int | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Draw orthogonal matrices from the Haar measure; unitary ones if `dtype` is complex.
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from primax import numpy as pnp
 from primax.extend.core import Array
+from primax.extend.provisional.typing import ArrayLike
 
 __all__ = ["trapezoid"]
 __dir__ = __all__.copy
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
+def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
     """The integral of samples by the trapezoidal rule.
 
     Args:

@@ -68,7 +68,8 @@ class RegularGridInterpolator:
         (values,) = promote(_NAME, values, to=dtypes.to_inexact_dtype)
         self.values = pnp.asarray(values)
         self.grid: tuple[Any, ...] = tuple(
-            pnp.asarray(*promote(_NAME, line, to=dtypes.to_inexact_dtype)) for line in sequence(_NAME, "points", points)
+            pnp.asarray(promote(_NAME, line, to=dtypes.to_inexact_dtype)[0])
+            for line in sequence(_NAME, "points", points)
         )
         self.fill_value = fill_value
         if len(self.grid) > self.values.ndim:
@@ -108,7 +109,7 @@ class RegularGridInterpolator:
         rank = len(self.grid)
         if isinstance(xi, tuple):
             return self(pnp.stack(pnp.broadcast_arrays(*promote(_NAME, *xi)), axis=-1)[None], method)[0]
-        xi = pnp.asarray(*promote(_NAME, xi, to=dtypes.to_inexact_dtype))
+        xi = pnp.asarray(promote(_NAME, xi, to=dtypes.to_inexact_dtype)[0])
         if xi.ndim < 2 and xi.size % rank == 0:
             xi = xi.reshape(-1, rank)  # one point, or the coordinates of several points in a row, as in SciPy
         if not xi.ndim or xi.shape[-1] != rank:

@@ -13,6 +13,7 @@ from primax import numpy as pnp
 from primax.extend import dtypes
 from primax.extend.core import Array
 from primax.extend.provisional.arguments import among, integer, sequence
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.promotion import promote
 
 __all__ = ["map_coordinates"]
@@ -48,7 +49,7 @@ def _nodes(coordinate: Any, order: int) -> list[tuple[Any, Any]]:
 
 
 def map_coordinates(
-    input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
+    input: ArrayLike, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: ArrayLike = 0.0
 ) -> Array:
     """Interpolate an array at given coordinates.
 
@@ -82,7 +83,7 @@ def map_coordinates(
         raise NotImplementedError(f"{function}: mode must be one of {', '.join(map(repr, _FOLDS))}, got {mode!r}")
     (array,) = promote(function, input)
     array = pnp.asarray(array)
-    positions = [pnp.asarray(*promote(function, x)) for x in sequence(function, "coordinates", coordinates)]
+    positions = [pnp.asarray(promote(function, x)[0]) for x in sequence(function, "coordinates", coordinates)]
     if len(positions) != array.ndim:
         raise ValueError(f"{function}: coordinates must be {array.ndim}, one for each axis, got {len(positions)}")
     fill = pnp.asarray(cval).astype(array.dtype)

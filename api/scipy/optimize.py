@@ -12,6 +12,7 @@ from primax import numpy as pnp
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import check_function, integer
+from primax.extend.provisional.typing import ArrayLike
 
 __all__ = ["OptimizeResults", "minimize"]
 __dir__ = __all__.copy
@@ -235,7 +236,7 @@ _OPTIONS = {
 
 def minimize(
     fun: Callable[..., Any],
-    x0: Any,
+    x0: ArrayLike,
     args: tuple[Any, ...] = (),
     *,
     method: str,

@@ -72,7 +72,7 @@ class Picture:
         return path
 
 
-def visualize(fun: Any, *args: Any, depth: int | None = None, limit: int = 250, name: str | None = None) -> Picture:
+def visualize(fun: Any, *args: object, depth: int | None = None, limit: int = 250, name: str | None = None) -> Picture:
     """A picture of the program of a function: equations in the colours of the plugins that their primitives come from.
 
     Values flow along arrows, from inputs to outputs. Each inner program has a frame.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import index
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.exceptions import AxisError
@@ -67,7 +67,7 @@ _VALUES = (core.Array, core.Tracer)
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 
-def is_value(x: Any) -> bool:
+def is_value(x: Any) -> TypeGuard[Any]:
     """Whether `x` is an array or a tracer, and not a NumPy array or a Python scalar."""
     return isinstance(x, _VALUES)
 

@@ -38,7 +38,7 @@ __dir__ = __all__.copy
 definitions = Table("dimension", __name__)
 
 
-def is_symbolic_dim(p: Any) -> bool:
+def is_symbolic_dim(p: object) -> bool:
     """Whether the size of an axis is symbolic.
 
     >>> import primax as px

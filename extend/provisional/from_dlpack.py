@@ -13,6 +13,7 @@ from primax.core.avals import ShapedArray, get_aval
 from primax.core.diagnostics import shorten
 from primax.core.errors import XlaError
 from primax.extend.provisional.mesh_context import canonical_sharding
+from primax.extend.provisional.typing import DeviceLike
 from primax.interpreters.runtime.array import Array, constructor
 from primax.interpreters.runtime.device_put import ALIGNMENT, move, put_host
 from primax.interpreters.runtime.devices.backends import client, known, local_devices, platforms, plugins
@@ -24,7 +25,7 @@ __all__ = ["from_cuda_array_interface", "from_dlpack"]
 _DLPACK_HOST = 1
 
 
-def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Array:
+def from_dlpack(external_array: object, device: DeviceLike | None = None, copy: bool | None = None) -> Array:
     """An array with the value of another library's array, through DLPack.
 
     Args:

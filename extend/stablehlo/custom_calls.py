@@ -198,12 +198,12 @@ def build_ffi_lowering_function(
     result_layouts: Sequence[Layout] | None = None,
     backend_config: Mapping[str, Any] | str | None = None,
     skip_ffi_layout_processing: bool = False,
-    **lowering_args: Any,
+    **lowering_args: object,
 ) -> Callable[..., Any]:
     """`ffi_lowering`, for a function that returns the operation instead of its results."""
 
     def lower(ctx: LoweringRuleContext, *operands: Any, **params: Any) -> Any:
-        arguments = {"api_version": TYPED, **lowering_args}
+        arguments: dict[str, Any] = {"api_version": TYPED, **lowering_args}
         if arguments["api_version"] >= TYPED:
             if isinstance(backend_config, str):
                 raise ValueError(
@@ -236,7 +236,7 @@ def ffi_lowering(
     result_layouts: Sequence[Layout] | None = None,
     backend_config: Mapping[str, Any] | str | None = None,
     skip_ffi_layout_processing: bool = False,
-    **lowering_args: Any,
+    **lowering_args: object,
 ) -> Callable[..., Any]:
     """The lowering rule of a primitive that a foreign function implements.
 

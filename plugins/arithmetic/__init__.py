@@ -28,6 +28,7 @@ from primax.extend.provisional.elementwise import (
     row,
 )
 from primax.extend.provisional.lowering import cached_ir_type
+from primax.extend.provisional.typing import ArrayLike, DTypeLike
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic.halves import mulhi_lowering
 from primax.plugins.bitwise import bitwise_and, bitwise_or
@@ -98,7 +99,7 @@ square_p = core.Primitive("square")
 sub_p = core.Primitive("sub")
 
 
-def add(x: Any, y: Any) -> Array:
+def add(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x + y, for numbers of one dtype.
 
     Args:
@@ -122,17 +123,17 @@ def add(x: Any, y: Any) -> Array:
     return add_p.bind(x, y)
 
 
-def add_any(x: Any, y: Any) -> Array:
+def add_any(x: ArrayLike, y: ArrayLike) -> Array:
     """The sum of two tangents or cotangents of one type."""
     return add_any_p.bind(x, y)
 
 
-def sub(x: Any, y: Any) -> Array:
+def sub(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x - y, for numbers of one dtype and of shapes as in `add`."""
     return sub_p.bind(x, y)
 
 
-def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
     """Elementwise x * y, for numbers of one dtype and of shapes as in `add`; computed in `out_dtype` if given."""
     if out_dtype is not None:
         dtype = numpy_dtype("mul", "out_dtype", out_dtype)
@@ -140,27 +141,27 @@ def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
     return mul_p.bind(x, y)
 
 
-def div(x: Any, y: Any) -> Array:
+def div(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x / y, for numbers of one dtype and of shapes as in `add`; integers are rounded towards zero."""
     return div_p.bind(x, y)
 
 
-def rem(x: Any, y: Any) -> Array:
+def rem(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise remainder of x / y rounded towards zero; it has the sign of x."""
     return rem_p.bind(x, y)
 
 
-def max(x: Any, y: Any) -> Array:
+def max(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise maximum; NaN if either is, and complex numbers are ordered by real, then imaginary part."""
     return max_p.bind(x, y)
 
 
-def min(x: Any, y: Any) -> Array:
+def min(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise minimum; NaN if either is, and complex numbers are ordered by real, then imaginary part."""
     return min_p.bind(x, y)
 
 
-def clamp(min: Any, x: Any, max: Any) -> Array:
+def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """Elementwise `min(max(x, lower), upper)`; the bounds are the first and the last argument.
 
     Args:
@@ -185,57 +186,57 @@ def clamp(min: Any, x: Any, max: Any) -> Array:
     return clamp_p.bind(min, x, max)
 
 
-def mulhi(x: Any, y: Any) -> Array:
+def mulhi(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise upper half of the bits of x * y, for integers of one dtype and of shapes as in `add`."""
     return mulhi_p.bind(x, y)
 
 
-def reciprocal(x: Any) -> Array:
+def reciprocal(x: ArrayLike) -> Array:
     """Elementwise 1 / x, for floating or complex arrays."""
     return integer_pow_p.bind(x, y=-1)
 
 
-def neg(x: Any) -> Array:
+def neg(x: ArrayLike) -> Array:
     """Elementwise -x, for numbers."""
     return neg_p.bind(x)
 
 
-def sign(x: Any) -> Array:
+def sign(x: ArrayLike) -> Array:
     """Elementwise sign: -1, 0 (with its sign) or 1; x / abs(x) for complex x; NaN for NaN."""
     return sign_p.bind(x)
 
 
-def abs(x: Any) -> Array:
+def abs(x: ArrayLike) -> Array:
     """Elementwise absolute value of signed numbers; real for complex x."""
     return abs_p.bind(x)
 
 
-def square(x: Any) -> Array:
+def square(x: ArrayLike) -> Array:
     """Elementwise x * x, for numbers."""
     return square_p.bind(x)
 
 
-def real(x: Any) -> Array:
+def real(x: ArrayLike) -> Array:
     """Elementwise real part of complex numbers."""
     return real_p.bind(x)
 
 
-def imag(x: Any) -> Array:
+def imag(x: ArrayLike) -> Array:
     """Elementwise imaginary part of complex numbers."""
     return imag_p.bind(x)
 
 
-def complex(x: Any, y: Any) -> Array:
+def complex(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x + i y, for real arrays of one floating dtype and one shape."""
     return complex_p.bind(x, y)
 
 
-def conj(x: Any) -> Array:
+def conj(x: ArrayLike) -> Array:
     """Elementwise complex conjugate; real numbers become complex."""
     return conj_p.bind(x)
 
 
-def integer_pow(x: Any, y: int) -> Array:
+def integer_pow(x: ArrayLike, y: int) -> Array:
     """Elementwise x ** y for a static integer y.
 
     Args:

@@ -39,10 +39,10 @@ class OrderedDebugEffect(core.Effect):
 
 def debug_callback(
     callback: Callable[..., Any] | None = None,
-    *args: Any,
+    *args: object,
     ordered: bool = False,
     partitioned: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """Call a Python function with values of the program, for inspection.
 
@@ -79,11 +79,11 @@ def debug_callback(
 
 def debug_print(
     fmt: str | None = None,
-    *args: Any,
+    *args: object,
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """Print values of the program while it runs.
 
@@ -172,11 +172,11 @@ class Logger(Printer):
 
 def debug_log(
     fmt: str | None = None,
-    *args: Any,
+    *args: object,
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """`debug.print` that writes to the log `primax.debug`, at the level INFO.
 

@@ -48,7 +48,7 @@ def debug_breakpoint(
     filter_frames: bool = True,
     num_frames: int | None = None,
     ordered: bool = False,
-    token: Any = None,
+    token: object = None,
     **kwargs: Any,
 ) -> Any:
     """Stop the program here, and open a debugger prompt.

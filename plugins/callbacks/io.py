@@ -11,6 +11,7 @@ from primax.extend.core import Array, tree
 from primax.extend.interpreters import mlir
 from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import avals_of
+from primax.extend.provisional.typing import ShardingLike
 from primax.extend.rule_types import Table
 from primax.plugins.callbacks.flat import FlatCallback, one_by_one, require_callable, result_types, run_eagerly
 from primax.plugins.callbacks.mapping import check_sharding, results_are_whole
@@ -36,11 +37,11 @@ class OrderedIOEffect(core.Effect):
 
 def io_callback(
     callback: Callable[..., Any],
-    result_shape_dtypes: Any,
-    *args: Any,
-    sharding: Any = None,
+    result_shape_dtypes: object,
+    *args: object,
+    sharding: ShardingLike | None = None,
     ordered: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """Call a Python function with side effects, also inside compiled programs.
 

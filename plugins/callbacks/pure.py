@@ -9,6 +9,7 @@ from primax.extend import core
 from primax.extend.core import Array, tree
 from primax.extend.interpreters import mlir
 from primax.extend.provisional.arguments import avals_of
+from primax.extend.provisional.typing import ShardingLike
 from primax.extend.rule_types import Table
 from primax.plugins.callbacks.flat import FlatCallback, one_by_one, require_callable, result_types, run_eagerly
 from primax.plugins.callbacks.mapping import check_sharding, check_vmap_method, results_are_whole, vmap_at_once
@@ -18,11 +19,11 @@ pure_callback_p = core.Primitive("pure_callback", multiple_results=True)
 
 def pure_callback(
     callback: Callable[..., Any],
-    result_shape_dtypes: Any,
-    *args: Any,
-    sharding: Any = None,
+    result_shape_dtypes: object,
+    *args: object,
+    sharding: ShardingLike | None = None,
     vmap_method: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Array:
     """Call a Python function without side effects, also inside compiled programs.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -20,6 +20,7 @@ from primax.extend.provisional.avals import array_of
 from primax.extend.provisional.programs import Signature
 from primax.extend.provisional.sharding import canonical_sharding, devices_of
 from primax.extend.provisional.tracing import Cache, thread
+from primax.extend.provisional.typing import DeviceLike
 from primax.plugins.calls.primitive import jit_p
 from primax.plugins.calls.shardings import JitShardings
 from primax.plugins.calls.stages import CompilerOptions, Lowered, Traced, read_options, structs_of
@@ -108,15 +109,15 @@ class Jitted(runtime.CompiledFunction):
 def jit(
     fun: Callable[..., Any] | None = None,
     *,
-    in_shardings: Any = None,
-    out_shardings: Any = None,
-    static_argnums: Any = None,
-    static_argnames: Any = None,
-    donate_argnums: Any = None,
-    donate_argnames: Any = None,
+    in_shardings: object = None,
+    out_shardings: object = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
     keep_unused: bool = False,
     inline: bool | Inline = False,
-    device: Any = None,
+    device: DeviceLike | None = None,
     backend: str | None = None,
     compiler_options: CompilerOptions | None = None,
 ) -> Any:
@@ -235,7 +236,7 @@ def jit(
     return runtime.SeemingPjitFunction(function) if runtime.SeemingPjitFunction.enabled else function
 
 
-def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def eval_shape(fun: Callable[..., Any], *args: object, **kwargs: object) -> Any:
     """The shapes and dtypes of the results of a function, without computing them.
 
     Args:

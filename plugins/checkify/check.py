@@ -11,6 +11,7 @@ from primax.extend import core
 from primax.extend.core import get_aval, tree
 from primax.extend.interpreters import batching
 from primax.extend.provisional.arguments import avals_of
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins.checkify.errors import Error, FailedCheckError, JaxRuntimeError
 
@@ -48,7 +49,7 @@ class Message:
         return f"{self.text.format(*args, **kwargs)} (`check` failed)"
 
 
-def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
+def check(pred: ArrayLike, msg: str, *fmt_args: object, debug: bool = False, **fmt_kwargs: object) -> None:
     """Check that a condition is true.
 
     A function with checks is called through `checkify`, which returns failures as a value. Outside of programs a failed
@@ -99,7 +100,7 @@ class _Blank:
         return ""
 
 
-def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
+def debug_check(pred: ArrayLike, msg: str, *fmt_args: object, **fmt_kwargs: object) -> None:
     """`check` that has an effect only if `checkify` has transformed the program."""
     check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
 

@@ -7,12 +7,13 @@ from typing import Any
 from primax.extend import core
 from primax.extend.core import ShardingTypeError, get_aval, tree
 from primax.extend.provisional.sharding import manual_axes, vma_of
+from primax.extend.provisional.typing import AxisNames
 from primax.plugins.collectives.names import names_in_scope
 from primax.plugins.collectives.unreduced import pending_of, preduced_p, reduced_vary_cast_p, vary_unreduced_cast_p
 from primax.plugins.collectives.vma import pvary_p
 
 
-def pvary(x: Any, axis_name: Any) -> Any:
+def pvary(x: Any, axis_name: AxisNames) -> Any:
     """The same values with a type that varies along axes of a mesh; see `pcast`."""
     return pcast(x, axis_name, to="varying")
 
@@ -25,7 +26,7 @@ _CASTS: dict[tuple[str, str], core.Primitive] = {
 }
 
 
-def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
+def pcast(x: Any, axis_name: AxisNames, *, to: str) -> Any:
     """The same values with another type: varying, unreduced or reduced along axes of a mesh.
 
     An invarying value can be made `varying`; its cotangent is summed. It can also be made `reduced`; its cotangent is

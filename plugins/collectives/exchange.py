@@ -10,6 +10,7 @@ from primax.extend.core import Array, ShapedArray, get_aval, tree
 from primax.extend.interpreters import ad, batching
 from primax.extend.provisional.arguments import canonical_axis, integers
 from primax.extend.provisional.sharding import vary
+from primax.extend.provisional.typing import AxisNames
 from primax.extend.rule_types import Table
 from primax.plugins.collectives.lowerings import (
     lower_all_gather,
@@ -44,9 +45,9 @@ reduce_scatter_p = core.Primitive("reduce_scatter")
 
 def all_gather(
     x: Any,
-    axis_name: Any,
+    axis_name: AxisNames,
     *,
-    axis_index_groups: Any = None,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
     axis: int = 0,
     tiled: bool = False,
     to: str = "varying",
@@ -115,7 +116,12 @@ def all_gather(
 
 
 def psum_scatter(
-    x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
+    x: Any,
+    axis_name: AxisNames,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    tiled: bool = False,
 ) -> Any:
     """The sum over a mapped axis, divided among the elements.
 
@@ -160,7 +166,13 @@ def psum_scatter(
 
 
 def all_to_all(
-    x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
+    x: Any,
+    axis_name: AxisNames,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    tiled: bool = False,
 ) -> Any:
     """Each element along a mapped axis splits its value among all elements, and joins the parts that it receives.
 
@@ -204,12 +216,14 @@ def all_to_all(
     return tree.tree_map(exchange, x)
 
 
-def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
+def pswapaxes(
+    x: Any, axis_name: AxisNames, axis: int, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+) -> Any:
     """Exchange a mapped axis with an axis of the arrays; see `all_to_all`."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
-def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
+def ppermute(x: Any, axis_name: AxisNames, perm: Sequence[tuple[int, int]]) -> Any:
     """The values of other elements along a mapped axis, by pairs of source and destination.
 
     Args:
@@ -240,7 +254,7 @@ def ppermute(x: Any, axis_name: Any, perm: Any) -> Any:
     return tree.tree_map(lambda leaf: ppermute_p.bind(leaf, axis_name=names, perm=pairs), x)
 
 
-def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
+def pshuffle(x: Any, axis_name: AxisNames, perm: Sequence[int]) -> Any:
     """A permutation of the values along a mapped axis: index i gets the value at `perm[i]`.
 
     Args:

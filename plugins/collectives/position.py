@@ -9,6 +9,7 @@ import numpy as np
 
 from primax.extend.core import Array, ShapedArray
 from primax.extend.interpreters import ad
+from primax.extend.provisional.typing import AxisNames
 from primax.extend.rule_types import Table
 from primax.plugins.collectives.lowerings import lower_axis_index
 from primax.plugins.collectives.mapped import axis_index_batch, axis_index_p, index_along
@@ -18,7 +19,7 @@ from primax.plugins.collectives.vma import split_names
 __all__ = ["axis_index", "axis_index_p", "axis_size"]
 
 
-def axis_index(axis_name: Any) -> Array:
+def axis_index(axis_name: AxisNames) -> Array:
     """The index of an element along a mapped axis.
 
     Args:
@@ -37,7 +38,7 @@ def axis_index(axis_name: Any) -> Array:
     return index_along(names_in_scope(axis_name, "axis_index"))
 
 
-def axis_size(axis_name: Any) -> int:
+def axis_size(axis_name: AxisNames) -> int:
     """The size of a mapped axis.
 
     Args:

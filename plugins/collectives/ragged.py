@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from primax.extend.core import Array, ShapedArray, get_aval, tree
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import integer
 from primax.extend.provisional.sharding import manual_scope
+from primax.extend.provisional.typing import ArrayLike, AxisNames
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add, sub
 from primax.plugins.bitwise import bitwise_and
@@ -43,7 +44,7 @@ ragged_all_to_all_p = core.Primitive("ragged_all_to_all")
 _COUNTS = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
 
 
-def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
+def pbroadcast(x: Any, axis_name: AxisNames, source: int) -> Any:
     """The value of one element along a mapped axis, for all elements.
 
     Args:
@@ -71,15 +72,15 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
 
 
 def ragged_all_to_all(
-    operand: Any,
-    output: Any,
-    input_offsets: Any,
-    send_sizes: Any,
-    output_offsets: Any,
-    recv_sizes: Any,
+    operand: ArrayLike,
+    output: ArrayLike,
+    input_offsets: ArrayLike,
+    send_sizes: ArrayLike,
+    output_offsets: ArrayLike,
+    recv_sizes: ArrayLike,
     *,
-    axis_name: Any,
-    axis_index_groups: Any = None,
+    axis_name: AxisNames,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
 ) -> Array:
     """Each element along a mapped axis sends a chunk of its rows, of any length, to each other element.
 

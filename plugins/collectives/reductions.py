@@ -11,6 +11,7 @@ from primax.extend import core, dtypes
 from primax.extend.core import Array, ShapedArray, get_aval, tree
 from primax.extend.interpreters import ad, batching
 from primax.extend.provisional.arguments import canonical_axes
+from primax.extend.provisional.typing import AxisNames
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import div, mul
 from primax.plugins.collectives.lowerings import lower_reduction
@@ -34,7 +35,7 @@ pmin_p = core.Primitive("pmin")
 psum_p = core.Primitive("psum")
 
 
-def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+def psum(x: Any, axis_name: AxisNames, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Any:
     """The sum over a mapped axis.
 
     Values that are not tracers are the same for every element, and are multiplied by the size of the axis at once:
@@ -60,7 +61,7 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     return tree.unflatten(treedef, [_sum(leaf, names, groups) for leaf in leaves])
 
 
-def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+def pmean(x: Any, axis_name: AxisNames, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Any:
     """The mean over a mapped axis; see `psum`.
 
     Integers are converted to floating-point numbers.
@@ -70,12 +71,12 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     return tree.unflatten(treedef, [_divided(_sum(leaf, names, groups), size) for leaf in leaves])
 
 
-def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+def pmax(x: Any, axis_name: AxisNames, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Any:
     """The maximum over a mapped axis; see `psum`."""
     return _extremum(pmax_p, reduce_max, x, axis_name, axis_index_groups)
 
 
-def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
+def pmin(x: Any, axis_name: AxisNames, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Any:
     """The minimum over a mapped axis; see `psum`."""
     return _extremum(pmin_p, reduce_min, x, axis_name, axis_index_groups)
 

@@ -14,6 +14,7 @@ from primax.extend.core import Array, ShapedArray, get_aval, tree
 from primax.extend.held_programs import reordered
 from primax.extend.provisional.arguments import aval_of, sequence
 from primax.extend.provisional.sharding import vma_of
+from primax.extend.provisional.typing import ArrayLike
 from primax.plugins.arithmetic import clamp
 from primax.plugins.comparison import ne
 from primax.plugins.control_flow.cond_rules import cond_p
@@ -33,11 +34,11 @@ _no_operand = object()
 
 
 def cond(
-    pred: Any,
+    pred: ArrayLike,
     true_fun: Callable[..., Any],
     false_fun: Callable[..., Any],
-    *operands: Any,
-    operand: Any = _no_operand,
+    *operands: object,
+    operand: object = _no_operand,
 ) -> Any:
     """`true_fun(*operands)` if `pred` is true, else `false_fun(*operands)`; only one of them is computed.
 
@@ -97,7 +98,9 @@ def _with_an_operand_each(pred: Any, true_operand: Any, true_fun: Any, false_ope
     return cond(pred, lambda pair: true_fun(pair[0]), lambda pair: false_fun(pair[1]), (true_operand, false_operand))
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _no_operand) -> Any:
+def switch(
+    index: ArrayLike, branches: Sequence[Callable[..., Any]], *operands: object, operand: object = _no_operand
+) -> Any:
     """`branches[index](*operands)`; only this one is computed.
 
     Args:
@@ -129,7 +132,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
         raise TypeError(f"switch: index must be an integer, got {aval.str_short()}")
     last = len(branches) - 1
     if core.config.disable_jit.value and not isinstance(index, core.Tracer):
-        return branches[min(max(int(index), 0), last)](*operands)
+        return branches[min(max(int(np.asarray(index)), 0), last)](*operands)
     if last == 0:
         return branches[0](*operands)
     limit = aval.dtype.type(min(last, np.iinfo(aval.dtype).max))

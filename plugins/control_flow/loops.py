@@ -14,6 +14,7 @@ from primax.extend.provisional.arguments import aval_of, integer
 from primax.extend.provisional.dimensions import as_array, as_size
 from primax.extend.provisional.tracing import thread
 from primax.extend.provisional.transformations import vmap
+from primax.extend.provisional.typing import ArrayLike
 from primax.plugins.arithmetic import add
 from primax.plugins.comparison import lt
 from primax.plugins.control_flow.scan import scan
@@ -24,7 +25,12 @@ from primax.plugins.structural import concatenate, convert_element_type, reshape
 
 
 def fori_loop(
-    lower: Any, upper: Any, body_fun: Callable[..., Any], init_val: Any, *, unroll: int | bool | None = None
+    lower: ArrayLike,
+    upper: ArrayLike,
+    body_fun: Callable[..., Any],
+    init_val: Any,
+    *,
+    unroll: int | bool | None = None,
 ) -> Any:
     """Apply `body_fun(i, value)` for i from `lower` to `upper - 1`.
 
@@ -165,7 +171,7 @@ def _in_blocks(x: Any, whole: int, size: int) -> Array:
     return reshape(slice_in_dim(x, 0, whole), (whole // size, size, *get_aval(x).shape[1:]))
 
 
-def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+def associative_scan(fn: Callable[..., Any], elems: ArrayLike, reverse: bool = False, axis: int = 0) -> Any:
     """The cumulative results of an associative function, in logarithmically many steps.
 
     Args:

@@ -22,7 +22,7 @@ Platforms = tuple[tuple[str, ...] | None, ...]
 
 
 def platform_dependent(
-    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+    *args: object, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Array:
     """`per_platform[platform](*args)` for the platform for which the program is compiled.
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from primax.extend.provisional.arguments import integers
+from primax.extend.provisional.typing import Shape
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -24,12 +25,14 @@ class ConvDimensionNumbers(NamedTuple):
 
 _ARGUMENTS = (("NC", "lhs"), ("OI", "rhs"), ("NC", "the result"))
 # The accepted types of dimension numbers.
-ConvGeneralDilatedDimensionNumbers: TypeAlias = tuple[str, str, str] | ConvDimensionNumbers | None
+ConvGeneralDilatedDimensionNumbers: TypeAlias = Sequence[str] | ConvDimensionNumbers | None
 
 _known: dict[Any, ConvDimensionNumbers] = {}
 
 
-def conv_dimension_numbers(lhs_shape: Any, rhs_shape: Any, dimension_numbers: Any) -> ConvDimensionNumbers:
+def conv_dimension_numbers(
+    lhs_shape: Shape, rhs_shape: Shape, dimension_numbers: ConvGeneralDilatedDimensionNumbers
+) -> ConvDimensionNumbers:
     """The dimension numbers of a convolution, from any of their forms.
 
     Args:
@@ -93,7 +96,7 @@ def conv_dimension_numbers(lhs_shape: Any, rhs_shape: Any, dimension_numbers: An
     return numbers
 
 
-def conv_general_permutations(dimension_numbers: Any) -> tuple[tuple[int, ...], ...]:
+def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[tuple[int, ...], ...]:
     """The dimensions of image, kernel and result that three strings name: batch or output features, features, spatial.
 
     Args:

@@ -13,27 +13,32 @@ from primax.extend import core, dtypes
 from primax.extend.core import Array, ShapedArray
 from primax.extend.provisional.arguments import integers
 from primax.extend.provisional.padding import dilated, explicit_padding, named_padding, result_size
-from primax.extend.provisional.precision import canonicalize_precision
+from primax.extend.provisional.precision import PrecisionLike, canonicalize_precision
 from primax.extend.provisional.sharding import with_out_sharding
-from primax.plugins.convolution.dimension_numbers import ConvDimensionNumbers, conv_dimension_numbers
+from primax.extend.provisional.typing import ArrayLike, DTypeLike, ShardingLike
+from primax.plugins.convolution.dimension_numbers import (
+    ConvDimensionNumbers,
+    ConvGeneralDilatedDimensionNumbers,
+    conv_dimension_numbers,
+)
 
 conv_general_dilated_p = core.Primitive("conv_general_dilated")
 
 
 def conv_general_dilated(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     window_strides: Sequence[int],
-    padding: Any,
+    padding: str | Sequence[tuple[int, int]],
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: Any = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """A general convolution with strides, padding, dilation and groups.
 

@@ -10,14 +10,18 @@ import numpy as np
 from primax.extend.core import ShapedArray
 from primax.extend.provisional.arguments import canonical_shape, integers
 from primax.extend.provisional.padding import explicit_padding, named_padding, transposed_padding
-from primax.plugins.convolution.dimension_numbers import conv_dimension_numbers
+from primax.plugins.convolution.dimension_numbers import ConvGeneralDilatedDimensionNumbers, conv_dimension_numbers
 from primax.plugins.convolution.primitive import check_steps, conv_general_dilated_abstract_eval
 
 _FLOAT = np.dtype(np.float32)
 
 
 def conv_shape_tuple(
-    lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int], pads: Any, batch_group_count: int = 1
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[tuple[int, int]],
+    batch_group_count: int = 1,
 ) -> tuple[int, ...]:
     """The shape of the result of `conv`.
 
@@ -39,8 +43,8 @@ def conv_general_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: Any,
-    dimension_numbers: Any,
+    padding: str | Sequence[tuple[int, int]],
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers,
 ) -> tuple[int, ...]:
     """The shape of the result of `conv_general_dilated` without dilation and groups; see there."""
     return _shape(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers)
@@ -50,7 +54,7 @@ def conv_transpose_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: Any,
+    padding: str | Sequence[tuple[int, int]],
     dimension_numbers: Any,
 ) -> tuple[int, ...]:
     """The shape of the result of `conv_transpose` without dilation of the kernel; see there."""

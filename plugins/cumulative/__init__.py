@@ -14,6 +14,7 @@ from primax.extend.provisional.arguments import canonical_axis
 from primax.extend.provisional.dividing import along_axis
 from primax.extend.provisional.elementwise import INEXACT, NUMERIC, Accepts
 from primax.extend.provisional.lowering import cached_ir_type
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Rules, Table
 from primax.plugins.arithmetic import add, add_p, complex_p, imag, mul, mul_p, real, sub
 from primax.plugins.comparison import eq, ne
@@ -50,7 +51,7 @@ cumprod_p = core.Primitive("cumprod")
 cumsum_p = core.Primitive("cumsum")
 
 
-def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The cumulative sum along an axis.
 
     Args:
@@ -72,22 +73,22 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     return _cumulate(cumsum_p, operand, axis, reverse)
 
 
-def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The cumulative product along an axis; see `cumsum`."""
     return _cumulate(cumprod_p, operand, axis, reverse)
 
 
-def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The cumulative maximum along an axis, NaN from the first NaN on; see `cumsum`."""
     return _cumulate(cummax_p, operand, axis, reverse)
 
 
-def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The cumulative minimum along an axis, NaN from the first NaN on; see `cumsum`."""
     return _cumulate(cummin_p, operand, axis, reverse)
 
 
-def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The cumulative log-sum-exp along an axis.
 
     Args, results and errors are those of `cumsum`, except for the dtype, which must be floating or complex.

@@ -37,7 +37,7 @@ class CustomVJPPrimal:
     perturbed: bool
 
 
-def custom_vjp_primal_tree_values(tree_of_primals: Any) -> Any:
+def custom_vjp_primal_tree_values(tree_of_primals: object) -> Any:
     """The values of the arguments of a forward rule with `symbolic_zeros`, in the same structure.
 
     Args:

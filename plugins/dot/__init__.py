@@ -21,11 +21,13 @@ from primax.extend.provisional.precision import (
     CPU_ALGORITHMS,
     DotAlgorithmPreset,
     Precision,
+    PrecisionLike,
     algorithm_attribute,
     canonicalize_precision,
     precision_attribute,
 )
 from primax.extend.provisional.sharding import unreduced_params, with_out_sharding
+from primax.extend.provisional.typing import ArrayLike, DotDimensionNumbers, DTypeLike, ShardingLike
 from primax.extend.rule_types import Table
 from primax.plugins.dot.first_product import prepare_products
 from primax.plugins.structural import convert_element_type_p, transpose_p
@@ -36,13 +38,13 @@ dot_general_p = core.Primitive("dot_general")
 
 
 def dot_general(
-    lhs: Any,
-    rhs: Any,
-    dimension_numbers: Any,
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    dimension_numbers: DotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """The sum of products of two arrays over contracting dimensions, for each index of batch dimensions.
 
@@ -84,13 +86,13 @@ def dot_general(
 
 
 def dot(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     *,
-    dimension_numbers: Any = None,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    out_sharding: Any = None,
+    dimension_numbers: DotDimensionNumbers | None = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """The product of two vectors or matrices; with `dimension_numbers`, the same as `dot_general`.
 
@@ -120,7 +122,7 @@ def dot(
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding)
 
 
-def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
     """The matrix products of two stacks of matrices.
 
     Args:

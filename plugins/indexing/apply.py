@@ -12,6 +12,7 @@ from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import canonical_shape, check_function, inserted
 from primax.extend.provisional.computations import Interpreted, elementwise, require_pure
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins.indexing.dimensions import (
     GatherScatterMode,
@@ -28,8 +29,8 @@ from primax.plugins.indexing.sequence import one_by_one
 
 
 def scatter_apply(
-    operand: Any,
-    scatter_indices: Any,
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
     func: Callable[[Any], Any],
     dimension_numbers: ScatterDimensionNumbers,
     *,

@@ -13,6 +13,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import canonical_shape, inserted
 from primax.extend.provisional.derivatives import Linearity
 from primax.extend.provisional.dimensions import is_symbolic
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins.bitwise import bitwise_and
 from primax.plugins.comparison import ge, le
@@ -33,15 +34,15 @@ from primax.plugins.structural import broadcast_in_dim_p, repeat, select, zero_o
 
 
 def gather(
-    operand: Any,
-    start_indices: Any,
+    operand: ArrayLike,
+    start_indices: ArrayLike,
     dimension_numbers: GatherDimensionNumbers,
     slice_sizes: Sequence[int],
     *,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
     mode: str | GatherScatterMode | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:
     """Windows of an array at computed positions.
 

@@ -8,6 +8,7 @@ from typing import Any
 from primax.extend import core
 from primax.extend.core import Array
 from primax.extend.provisional.arguments import rename
+from primax.extend.provisional.typing import ArrayLike
 from primax.plugins.indexing.dimensions import GatherScatterMode, ScatterDimensionNumbers, canonical_numbers
 from primax.plugins.indexing.positions import cast_indices
 from primax.plugins.indexing.primitives import (
@@ -21,9 +22,9 @@ from primax.plugins.indexing.primitives import (
 
 
 def scatter(
-    operand: Any,
-    scatter_indices: Any,
-    updates: Any,
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    updates: ArrayLike,
     dimension_numbers: ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
@@ -91,9 +92,9 @@ def _scatter(
 
 def _combining(primitive: core.Primitive, name: str, what: str) -> Callable[..., Any]:
     def combined(
-        operand: Any,
-        scatter_indices: Any,
-        updates: Any,
+        operand: ArrayLike,
+        scatter_indices: ArrayLike,
+        updates: ArrayLike,
         dimension_numbers: ScatterDimensionNumbers,
         *,
         indices_are_sorted: bool = False,

@@ -8,6 +8,7 @@ from typing import Any
 from primax.extend import dtypes
 from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.provisional.arguments import canonical_axes
+from primax.extend.provisional.typing import ArrayLike
 from primax.plugins.arithmetic import rem
 from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode, as_scatter
 from primax.plugins.indexing.positions import from_the_end
@@ -15,7 +16,7 @@ from primax.plugins.indexing.primitives import gather_p, scatter_p
 from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, convert_element_type_p, zeros_of
 
 
-def index_take(src: Any, idxs: Any, axes: Sequence[int]) -> Array:
+def index_take(src: ArrayLike, idxs: Any, axes: Sequence[int]) -> Array:
     """Elements of an array at positions along some of its axes.
 
     Args:

@@ -12,6 +12,7 @@ from primax.extend.dimensions import min_dim
 from primax.extend.interpreters import ad, mlir
 from primax.extend.provisional.arguments import integer
 from primax.extend.provisional.elementwise import ir_full
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, comparison, structural
 from primax.plugins.control_flow import fori_loop
@@ -25,7 +26,7 @@ lu_p = core.Primitive("lu", multiple_results=True)
 lu_pivots_to_permutation_p = core.Primitive("lu_pivots_to_permutation")
 
 
-def lu(x: Any) -> tuple[Any, Any, Any]:
+def lu(x: ArrayLike) -> tuple[Any, Any, Any]:
     """The LU decomposition with partial pivoting: with the rows of `x` permuted, x = L U.
 
     Args:
@@ -51,7 +52,7 @@ def lu(x: Any) -> tuple[Any, Any, Any]:
     return factors, pivots, permutation
 
 
-def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
+def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     """The permutation that results from row exchanges.
 
     Args:

@@ -12,6 +12,7 @@ from primax.extend import core, dtypes
 from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.extend.provisional.arguments import among, check_hashable
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, bitwise, comparison, structural
 from primax.plugins.cumulative import cumsum_p
@@ -54,7 +55,7 @@ class EigImplementation(enum.Enum):
 
 
 def eig(
-    x: Any,
+    x: ArrayLike,
     *,
     compute_left_eigenvectors: bool = True,
     compute_right_eigenvectors: bool = True,
@@ -100,7 +101,7 @@ def eig(
 
 
 def schur(
-    x: Any,
+    x: ArrayLike,
     *,
     compute_schur_vectors: bool = True,
     sort_eig_vals: bool = False,
@@ -133,7 +134,7 @@ def schur(
     )
 
 
-def hessenberg(a: Any) -> tuple[Any, Any]:
+def hessenberg(a: ArrayLike) -> tuple[Any, Any]:
     """The Hessenberg form: a = Q H Q^H with a unitary Q, and H zero below the first diagonal under the main one.
 
     Args:

@@ -10,6 +10,7 @@ from primax.extend import core
 from primax.extend.core import Array, ShapedArray
 from primax.extend.dimensions import min_dim
 from primax.extend.interpreters import mlir
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins.linalg.lapack import ir_empty, lapack_call, on_gpu
 from primax.plugins.linalg.matrices import front_batch, require_matrix
@@ -50,7 +51,7 @@ def geqp3(a: Any, jpvt: Any) -> tuple[Any, Any, Any]:
     return reflections, columns, taus
 
 
-def householder_product(a: Any, taus: Any) -> Array:
+def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """The first columns of a product of reflections 1 - tau v v^H.
 
     Args:
@@ -67,7 +68,7 @@ def householder_product(a: Any, taus: Any) -> Array:
     return householder_product_p.bind(a, taus)
 
 
-def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Array:
+def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False) -> Array:
     """The product of a matrix with the orthogonal matrix of reflections, without forming that matrix.
 
     Args:

@@ -13,6 +13,7 @@ from primax.extend.dimensions import min_dim
 from primax.extend.interpreters import ad, mlir
 from primax.extend.provisional.dimensions import bounds
 from primax.extend.provisional.elementwise import FLOAT32_64_OR_COMPLEX, Accepts
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, structural
 from primax.plugins.linalg.householder import geqp3_p, geqrf_p, householder_product
@@ -39,7 +40,9 @@ _ACCEPTED = Accepts(
 )
 
 
-def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None) -> tuple[Any, ...]:
+def qr(
+    x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None
+) -> tuple[Any, ...]:
     """The QR decomposition: x = Q R with orthonormal columns of Q and an upper triangular R.
 
     Args:

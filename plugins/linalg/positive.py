@@ -9,6 +9,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, mlir
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic
 from primax.plugins.linalg.lapack import ir_empty, ir_tril, lapack_call, letter, on_gpu, unless_failed
@@ -28,7 +29,7 @@ from primax.plugins.linalg.triangular import triangular_solve_p
 cholesky_p = core.Primitive("cholesky")
 
 
-def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
+def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """The lower triangular matrices L with positive diagonals such that L times its adjoint is `x`.
 
     Args:

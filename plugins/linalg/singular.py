@@ -12,6 +12,7 @@ from primax.extend.core import Array, ShapedArray
 from primax.extend.dimensions import min_dim
 from primax.extend.interpreters import mlir
 from primax.extend.provisional.arguments import among, check_hashable, integers
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins.linalg.lapack import (
     ir_by_operations,
@@ -66,7 +67,7 @@ _LEAST_FOR_PARTS = 32
 
 
 def svd(
-    x: Any,
+    x: ArrayLike,
     *,
     full_matrices: bool = True,
     compute_uv: bool = True,

@@ -11,6 +11,7 @@ from primax.extend import core
 from primax.extend.core import ShapedArray
 from primax.extend.interpreters import mlir
 from primax.extend.provisional.arguments import among, check_hashable, integers
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins.linalg.lapack import flag, ir_empty, ir_picked, lapack_call, letter, on_gpu, unless_failed
 from primax.plugins.linalg.matrices import (
@@ -39,7 +40,7 @@ _WAYS_OF_GPUS = {EighImplementation.QR: 1, EighImplementation.JACOBI: 2, None: 0
 
 
 def eigh(
-    x: Any,
+    x: ArrayLike,
     *,
     lower: bool = True,
     symmetrize_input: bool = True,
@@ -83,7 +84,7 @@ def eigh(
     return vectors, values
 
 
-def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
     """The tridiagonal form of Hermitian matrices: a = Q T Q^H with a unitary Q.
 
     Args:

@@ -8,6 +8,7 @@ from primax.extend import core, dtypes
 from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.elementwise import FLOAT32_64_OR_COMPLEX, INEXACT
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic
 from primax.plugins.linalg.lapack import flag, ir_empty, lapack_call
@@ -18,8 +19,8 @@ triangular_solve_p = core.Primitive("triangular_solve")
 
 
 def triangular_solve(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     *,
     left_side: bool = False,
     lower: bool = False,

@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, structural
 from primax.plugins.linalg.lapack import ir_by_operations, ir_empty, lapack_call, on_gpu, unless_failed
@@ -18,7 +19,9 @@ from primax.plugins.linalg.matrices import along_columns, columns_merged, front_
 tridiagonal_solve_p = core.Primitive("tridiagonal_solve")
 
 
-def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Array:
+def tridiagonal_solve(
+    dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *, perturb_singular: bool = False
+) -> Array:
     """The solutions X of A X = b for tridiagonal matrices A.
 
     Args:

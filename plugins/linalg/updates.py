@@ -11,6 +11,7 @@ from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import real_number
 from primax.extend.provisional.elementwise import FLOAT32_OR_64, FLOATING
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins import arithmetic, comparison, exponential, structural
 from primax.plugins.control_flow import scan
@@ -33,7 +34,7 @@ cholesky_update_p = core.Primitive("cholesky_update")
 symmetric_product_p = core.Primitive("symmetric_product")
 
 
-def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
+def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     """The upper triangular R' such that R'^T R' is R^T R + w w^T, in time proportional to the size of R.
 
     Args:
@@ -56,7 +57,7 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
 
 
 def symmetric_product(
-    a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
+    a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
 ) -> Array:
     """alpha A A^T + beta C for a symmetric C.
 

@@ -10,6 +10,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, canonical_shape, integer
 from primax.extend.provisional.random import find_prng_impl
+from primax.extend.provisional.typing import ArrayLike, DTypeLike, KeyLike, ShapeLike, ShardingLike
 from primax.extend.random import KeyDType, PRNGImpl, canonical_seeds
 from primax.plugins.random.arguments import as_keys, check_key, is_keys, one_key
 from primax.plugins.random.keys import (
@@ -24,7 +25,7 @@ from primax.plugins.resharding import resharded
 from primax.plugins.structural import convert_element_type_p
 
 
-def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+def key(seed: ArrayLike, *, impl: str | PRNGImpl | None = None, dtype: DTypeLike | None = None) -> Array:
     """A key, from which random numbers are computed.
 
     Args:
@@ -48,7 +49,7 @@ def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     return random_seed_p.bind(_one_seed(seed, "key"), impl=_chosen(impl, dtype, "key"))
 
 
-def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
+def PRNGKey(seed: ArrayLike, *, impl: str | PRNGImpl | None = None) -> Array:
     """A raw key: the words of `key(seed, impl=impl)`, an array of uint32.
 
     Functions accept raw keys wherever they accept keys, and treat them as keys of the default generator.
@@ -60,7 +61,7 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
     return random_unwrap_p.bind(random_seed_p.bind(_one_seed(seed, "PRNGKey"), impl=find_prng_impl(impl, "PRNGKey")))
 
 
-def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
+def split(key: KeyLike, num: int | tuple[int, ...] = 2) -> Array:
     """New keys, practically independent of each other and of numbers from the old key.
 
     Args:
@@ -80,7 +81,7 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Array:
     return random_unwrap_p.bind(keys) if raw else keys
 
 
-def fold_in(key: Any, data: Any) -> Array:
+def fold_in(key: KeyLike, data: ArrayLike) -> Array:
     """A new key, from a key and a number.
 
     Args:
@@ -101,7 +102,9 @@ def fold_in(key: Any, data: Any) -> Array:
     return random_unwrap_p.bind(folded) if raw else folded
 
 
-def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+def bits(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: ShardingLike | None = None
+) -> Array:
     """Unsigned integers, all of whose bits are random.
 
     Args:
@@ -128,7 +131,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
     return random_bits_p.bind(one, bit_width=8 * dtype.itemsize, shape=_shape(shape, "bits"))
 
 
-def clone(key: Any) -> Array:
+def clone(key: KeyLike) -> Array:
     """The same key again, as a sign to readers that the reuse is intended.
 
     Raises:
@@ -139,7 +142,7 @@ def clone(key: Any) -> Array:
     return random_unwrap_p.bind(copies) if raw else copies
 
 
-def key_data(keys: Any) -> Array:
+def key_data(keys: ArrayLike) -> Array:
     """The words of keys: an array of uint32 with the axes of the words of one key last.
 
     Args:
@@ -155,7 +158,9 @@ def key_data(keys: Any) -> Array:
     return random_unwrap_p.bind(as_keys(keys, "key_data", "keys")[0])
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+def wrap_key_data(
+    key_bits_array: ArrayLike, *, impl: str | PRNGImpl | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Keys with the given words; the inverse of `key_data`.
 
     Args:
@@ -175,7 +180,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
     return as_keys(key_bits_array, "wrap_key_data", "key_bits_array", generator)[0]
 
 
-def key_impl(keys: Any) -> str:
+def key_impl(keys: ArrayLike) -> str:
     """The generator of keys: its name, or the generator itself if it has no name for users.
 
     Raises:
@@ -189,7 +194,7 @@ def key_impl(keys: Any) -> str:
     return impl.name if impl.is_registered else impl
 
 
-def key_dtype(impl_spec: Any = None) -> KeyDType:
+def key_dtype(impl_spec: str | PRNGImpl | None = None) -> KeyDType:
     """The dtype of a generator's keys, an argument of `key`.
 
     Raises:

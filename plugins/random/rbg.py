@@ -18,6 +18,7 @@ from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import canonical_shape
 from primax.extend.provisional.dimensions import is_symbolic
+from primax.extend.provisional.typing import DTypeLike, KeyLike, ShardingLike
 from primax.extend.random import define_prng_impl
 from primax.extend.rule_types import Table
 from primax.plugins.bitwise import bitwise_xor
@@ -42,12 +43,12 @@ class RandomAlgorithm(enum.IntEnum):
 
 
 def rng_bit_generator(
-    key: Any,
+    key: KeyLike,
     shape: Sequence[int],
-    dtype: Any = np.uint32,
+    dtype: DTypeLike = np.uint32,
     algorithm: RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT,
     *,
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> tuple[Any, Any]:
     """The new state of XLA's generator, and random bits from it.
 

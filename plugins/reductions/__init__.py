@@ -16,6 +16,7 @@ from primax.extend.provisional.dividing import all_alike, dropped_axes, refuse_d
 from primax.extend.provisional.elementwise import ORDERED
 from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.provisional.sharding import with_out_sharding
+from primax.extend.provisional.typing import ArrayLike, DTypeLike, ShardingLike
 from primax.extend.rule_types import Rules, Table
 from primax.plugins.arithmetic import add, div, max, min, mul, mul_p
 from primax.plugins.bitwise import bitwise_and, bitwise_or, bitwise_xor
@@ -77,7 +78,7 @@ reduce_prod_p = core.Primitive("reduce_prod")
 reduce_xor_p = core.Primitive("reduce_xor")
 
 
-def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: ShardingLike | None = None) -> Array:
     """The greatest elements along axes; NaN if any element is NaN, -inf or the least integer without elements.
 
     Args:
@@ -99,27 +100,27 @@ def reduce_max(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -
     return _reduce(reduce_max_p, operand, axes, out_sharding)
 
 
-def reduce_min(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: ShardingLike | None = None) -> Array:
     """The smallest elements along axes; see `reduce_max`."""
     return _reduce(reduce_min_p, operand, axes, out_sharding)
 
 
-def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The products of numbers along axes; see `reduce_max`."""
     return _reduce(reduce_prod_p, operand, axes)
 
 
-def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise 'and' of booleans or integers along axes; see `reduce_max`."""
     return _reduce(reduce_and_p, operand, axes)
 
 
-def reduce_or(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise 'or' of booleans or integers along axes; see `reduce_max`."""
     return _reduce(reduce_or_p, operand, axes)
 
 
-def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise 'exclusive or' of booleans or integers along axes; see `reduce_max`."""
     return _reduce(reduce_xor_p, operand, axes)
 
@@ -133,7 +134,7 @@ def _reduce(primitive: core.Primitive, operand: Any, axes: Sequence[int], out_sh
     return primitive.bind(operand, axes=axes)
 
 
-def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The positions of the greatest elements along an axis: of the first NaN, or else of the first greatest element.
 
     Args:
@@ -155,7 +156,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
     return _arg(argmax_p, operand, axis, index_dtype)
 
 
-def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The positions of the smallest elements along an axis: of the first NaN, or else of the first smallest element.
 
     Args, results and errors are those of `argmax`.
@@ -174,7 +175,7 @@ def reduce(
     init_values: Any,
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
-    out_sharding: Any = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Any:
     """Reduces arrays along axes by a function of two elements.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend.api_util import StaticArguments, positions_and_names
@@ -18,8 +18,8 @@ def checkpoint(
     *,
     prevent_cse: Any = True,
     policy: Policy | None = None,
-    static_argnums: Any = (),
-    static_argnames: Any = (),
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
     concrete: bool = False,
 ) -> Callable[..., Any]:
     """A function whose reverse-mode derivative recomputes intermediate values instead of saving them.

@@ -21,24 +21,25 @@ Saveable = True
 Recompute = False
 
 
-def everything_saveable(primitive: core.Primitive, *avals: Any, **params: Any) -> bool:
+def everything_saveable(primitive: core.Primitive, *avals: object, **params: object) -> bool:
     """All residuals are saved, as without checkpoint."""
     return Saveable
 
 
-def nothing_saveable(primitive: core.Primitive, *avals: Any, **params: Any) -> bool:
+def nothing_saveable(primitive: core.Primitive, *avals: object, **params: object) -> bool:
     """All residuals are recomputed from the arguments, as without a policy."""
     return Recompute
 
 
-def dots_saveable(primitive: core.Primitive, *avals: Any, **params: Any) -> bool:
+def dots_saveable(primitive: core.Primitive, *avals: object, **params: object) -> bool:
     """Products of matrices are saved."""
     return primitive is dot_general_p
 
 
-def dots_with_no_batch_dims_saveable(primitive: core.Primitive, *avals: Any, **params: Any) -> bool:
+def dots_with_no_batch_dims_saveable(primitive: core.Primitive, *avals: object, **params: object) -> bool:
     """Products of matrices without batch dimensions are saved."""
-    return primitive is dot_general_p and params["dimension_numbers"][1] == ((), ())
+    numbers: Any = params.get("dimension_numbers")
+    return primitive is dot_general_p and numbers[1] == ((), ())
 
 
 checkpoint_dots = dots_saveable

@@ -67,7 +67,7 @@ def _origins(eqn: core.JaxprEqn) -> Iterator[tuple[core.Var, str]]:
         yield v, f"{origin} from {place}"
 
 
-def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+def print_saved_residuals(fun: Callable[..., Any], *args: object, **kwargs: object) -> None:
     """Print the values that reverse mode keeps for the backward pass of a function, one in each line; see `checkpoint`.
 
     >>> import primax as px

@@ -10,16 +10,17 @@ import numpy as np
 from primax.extend import core, dtypes
 from primax.extend.core import tree
 from primax.extend.provisional import runtime
-from primax.extend.provisional.arguments import integer
+from primax.extend.provisional.arguments import integer, numpy_dtype
 from primax.extend.provisional.arguments import sequence as read_sequence
 from primax.extend.provisional.sharding import canonical_sharding
+from primax.extend.provisional.typing import BaseSharding, DTypeLike, ShapeLike, ShardingLike
 
 
 def _shape(function: str, shape: Any) -> tuple[int, ...]:
     return tuple(integer(function, "each of shape", size) for size in read_sequence(function, "shape", shape))
 
 
-def _sharding(function: str, sharding: Any) -> Any:
+def _sharding(function: str, sharding: Any) -> BaseSharding:
     canonical = canonical_sharding(function, "sharding", sharding)
     if canonical is None:
         raise TypeError(f"{function}: sharding must be given, got None")
@@ -40,7 +41,7 @@ def _refuse_summands(function: str, sharding: Any) -> None:
 
 
 def make_array_from_callback(
-    shape: Any, sharding: Any, data_callback: Callable[[Any], Any], dtype: Any = None
+    shape: ShapeLike, sharding: ShardingLike, data_callback: Callable[[Any], Any], dtype: DTypeLike | None = None
 ) -> core.Array:
     """An array whose shards a function returns for their indices.
 
@@ -60,6 +61,7 @@ def make_array_from_callback(
     [0.0, 1.0, 2.0, 3.0]
     """
     function = "make_array_from_callback"
+    kind = None if dtype is None else numpy_dtype(function, "dtype", dtype)
     shape, sharding = _shape(function, shape), _sharding(function, sharding)
     sharding.check_shape(shape, function)
     _refuse_summands(function, sharding)
@@ -69,13 +71,13 @@ def make_array_from_callback(
         key = tuple((part.start, part.stop) for part in index)
         if key not in data:
             part = np.asarray(data_callback(index))
-            data[key] = part if dtype is None else part.astype(dtype)
+            data[key] = part if kind is None else part.astype(kind)
         parts.append(runtime.put_value(data[key], False, device))
     return _assembled(function, shape, sharding, parts)
 
 
 def make_array_from_single_device_arrays(
-    shape: Any, sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
+    shape: ShapeLike, sharding: ShardingLike, arrays: Sequence[Any], *, dtype: DTypeLike | None = None
 ) -> core.Array:
     """An array from arrays on single devices of this process, without a copy.
 
@@ -109,7 +111,7 @@ def make_array_from_single_device_arrays(
     return runtime.shared(array)
 
 
-def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
+def make_array_from_process_local_data(sharding: ShardingLike, local_data: Any, global_shape: Any = None) -> Any:
     """An array from the local data of each process.
 
     Args:

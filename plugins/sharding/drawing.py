@@ -15,6 +15,7 @@ from primax.extend.provisional.arguments import check_function, integer
 from primax.extend.provisional.arguments import sequence as read_sequence
 from primax.extend.provisional.lowering import inspect_sharding, spmd_of
 from primax.extend.provisional.sharding import canonical_sharding, named_from_hlo, sharding_of
+from primax.extend.provisional.typing import ArrayLike, ShardingLike
 from primax.extend.rule_types import Table
 from primax.extend.sharding import NamedSharding, PartitionSpec
 from primax.plugins.callbacks import DebugEffect
@@ -23,7 +24,7 @@ inspect_sharding_p = core.Primitive("inspect_sharding", multiple_results=True)
 
 
 def visualize_sharding(
-    shape: Sequence[int], sharding: Any, *, use_color: bool = True, picture: str | Path | None = None
+    shape: Sequence[int], sharding: ShardingLike, *, use_color: bool = True, picture: str | Path | None = None
 ) -> None:
     """Show the devices that hold each part of an array with one or two axes.
 
@@ -96,7 +97,7 @@ def _svg(texts: list[list[str]], shape: tuple[int, ...], colored: bool) -> str:
     return "\n".join([*parts, "</svg>", ""])
 
 
-def visualize_array_sharding(arr: Any, *, use_color: bool = True, picture: str | Path | None = None) -> None:
+def visualize_array_sharding(arr: ArrayLike, *, use_color: bool = True, picture: str | Path | None = None) -> None:
     """Show the devices that hold each part of an array, or of a value inside a program.
 
     Args:
@@ -113,7 +114,7 @@ def visualize_array_sharding(arr: Any, *, use_color: bool = True, picture: str |
     )
 
 
-def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> None:
+def inspect_array_sharding(value: object, *, callback: Callable[[Any], None]) -> None:
     """Call a function with the sharding of an array, or of a value inside a program.
 
     The sharding of a value inside a program is determined at compilation, which calls `callback` once.

@@ -91,7 +91,7 @@ def sync_global_devices(name: str) -> None:
             )
 
 
-def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
+def broadcast_one_to_all(in_tree: object, is_source: bool | None = None) -> Any:
     """The arrays of one process, in all processes.
 
     Args:
@@ -120,7 +120,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
     return tree.unflatten(structure, outs)
 
 
-def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
+def process_allgather(in_tree: object, tiled: bool = False) -> Any:
     """The arrays of all processes, in each process.
 
     Args:
@@ -156,7 +156,7 @@ def _gather_leaf(x: Any, tiled: bool) -> np.ndarray[Any, Any]:
     return gathered.reshape(-1, *value.shape[1:]) if tiled and value.ndim else gathered
 
 
-def assert_equal(in_tree: Any, fail_message: str = "") -> None:
+def assert_equal(in_tree: object, fail_message: str = "") -> None:
     """Check that all processes have equal arrays.
 
     Args:
@@ -195,7 +195,7 @@ def _converted(function: str, inputs: Any, mesh: Any, specs: Any, convert: Calla
     return tree.unflatten(structure, list(map(convert, leaves, flat)))
 
 
-def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+def host_local_array_to_global_array(local_inputs: object, global_mesh: Mesh, pspecs: object) -> Any:
     """Arrays over all processes, from the part of each process.
 
     Args:
@@ -231,7 +231,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
     return _converted(function, local_inputs, global_mesh, pspecs, convert)
 
 
-def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+def global_array_to_host_local_array(global_inputs: object, global_mesh: Mesh, pspecs: object) -> Any:
     """The local parts, on the devices of this process, of arrays over all processes.
 
     Args:

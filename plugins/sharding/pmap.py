@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
@@ -12,6 +12,7 @@ from primax.extend import core
 from primax.extend.backend import devices as all_devices
 from primax.extend.core import tree
 from primax.extend.provisional.arguments import check_function, check_hashable, one_or_several, wraps
+from primax.extend.provisional.typing import AxisNames
 from primax.extend.sharding import Mesh, PartitionSpec
 from primax.plugins.calls import jit
 from primax.plugins.sharding.shard_map import shard_map
@@ -22,15 +23,15 @@ _MOST_AXES = 1024
 
 def pmap(
     fun: Callable[..., Any],
-    axis_name: Any = None,
+    axis_name: AxisNames | None = None,
     *,
-    in_axes: Any = 0,
-    out_axes: Any = 0,
-    static_broadcasted_argnums: Any = (),
+    in_axes: object = 0,
+    out_axes: object = 0,
+    static_broadcasted_argnums: int | Sequence[int] = (),
     devices: Any = None,
     backend: str | None = None,
     axis_size: int | None = None,
-    donate_argnums: Any = (),
+    donate_argnums: int | Sequence[int] = (),
 ) -> Callable[..., Any]:
     """A function that maps `fun` over an axis of its arguments, each element on its own device.
 

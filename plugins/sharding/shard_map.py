@@ -13,6 +13,7 @@ from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import avals_of, check_function, name_of, wraps
 from primax.extend.provisional.programs import check_outputs, new_programs, programs_of, remember, surroundings
 from primax.extend.provisional.sharding import aval_sharding, check_spec, current_scope, manual_scope, vary
+from primax.extend.provisional.typing import AxisNames
 from primax.extend.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
 from primax.plugins.sharding.parts import check_in_spec, part_aval
 
@@ -26,8 +27,8 @@ def shard_map(
     /,
     *,
     mesh: Any = None,
-    in_specs: Any = _MISSING,
-    out_specs: Any = _MISSING,
+    in_specs: object = _MISSING,
+    out_specs: object = _MISSING,
     axis_names: Any = frozenset(),
     check_vma: bool = True,
 ) -> Any:
@@ -157,7 +158,7 @@ def _stage(
     return Program(closed, in_tree, out_tree, outs=flat_outs)
 
 
-def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any, out_axes: Any, axis_name: Any) -> Any:
+def smap(f: Callable[..., Any] | None = None, /, *, in_axes: object, out_axes: object, axis_name: AxisNames) -> Any:
     """`shard_map` along one axis of the mesh in scope, with axes of arrays instead of specifications.
 
     Args:

@@ -7,6 +7,7 @@ from typing import Any
 from primax.extend import core, dtypes
 from primax.extend.core import Array
 from primax.extend.provisional.elementwise import FLOATING, like, row
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import abs_p, add, div, mul, neg, sign, sub
 from primax.plugins.comparison import gt, lt
@@ -18,12 +19,12 @@ bessel_i0e_p = core.Primitive("bessel_i0e")
 bessel_i1e_p = core.Primitive("bessel_i1e")
 
 
-def bessel_i0e(x: Any) -> Array:
+def bessel_i0e(x: ArrayLike) -> Array:
     """Elementwise exp(-abs(x)) times the modified Bessel function of order 0, for real floating arrays."""
     return bessel_i0e_p.bind(x)
 
 
-def bessel_i1e(x: Any) -> Array:
+def bessel_i1e(x: ArrayLike) -> Array:
     """Elementwise exp(-abs(x)) times the modified Bessel function of order 1, for real floating arrays."""
     return bessel_i1e_p.bind(x)
 

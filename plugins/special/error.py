@@ -12,6 +12,7 @@ from primax.extend import core
 from primax.extend.core import Array
 from primax.extend.interpreters import mlir
 from primax.extend.provisional.elementwise import FLOATING, like, row
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import abs_p, add, div, max_p, min_p, mul, neg, square, sub
 from primax.plugins.comparison import lt
@@ -25,17 +26,17 @@ erf_p = core.Primitive("erf")
 erfc_p = core.Primitive("erfc")
 
 
-def erf(x: Any) -> Array:
+def erf(x: ArrayLike) -> Array:
     """Elementwise error function, for real floating arrays."""
     return erf_p.bind(x)
 
 
-def erfc(x: Any) -> Array:
+def erfc(x: ArrayLike) -> Array:
     """Elementwise 1 - erf(x), accurate for small results, for real floating arrays."""
     return erfc_p.bind(x)
 
 
-def erf_inv(x: Any) -> Array:
+def erf_inv(x: ArrayLike) -> Array:
     """Elementwise inverse of the error function, for real floating arrays."""
     return erf_inv_p.bind(x)
 

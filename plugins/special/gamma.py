@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from primax.extend import core
 from primax.extend.core import Array
 from primax.extend.provisional.elementwise import FLOATING, like, row
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add, mul, neg
 from primax.plugins.special.formula import Num, formula, polynomial, select
@@ -24,17 +25,17 @@ polygamma_p = core.Primitive("polygamma")
 zeta_p = core.Primitive("zeta")
 
 
-def lgamma(x: Any) -> Array:
+def lgamma(x: ArrayLike) -> Array:
     """Elementwise logarithm of the absolute value of the gamma function, for real floating arrays."""
     return lgamma_p.bind(x)
 
 
-def digamma(x: Any) -> Array:
+def digamma(x: ArrayLike) -> Array:
     """Elementwise derivative of `lgamma`, for real floating arrays."""
     return digamma_p.bind(x)
 
 
-def polygamma(m: Any, x: Any) -> Array:
+def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     """Elementwise derivative of order m of `digamma`.
 
     Args:
@@ -44,7 +45,7 @@ def polygamma(m: Any, x: Any) -> Array:
     return polygamma_p.bind(m, x)
 
 
-def zeta(x: Any, q: Any) -> Array:
+def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     """Elementwise Hurwitz zeta function, the sum of (k + q)**-x over k = 0, 1, ..., for real arrays."""
     return zeta_p.bind(x, q)
 

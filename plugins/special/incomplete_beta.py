@@ -15,6 +15,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import Array
 from primax.extend.provisional.elementwise import FLOATING, like, row
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import add, mul, neg, sub
 from primax.plugins.exponential import exp, log, log1p
@@ -27,7 +28,7 @@ regularized_incomplete_beta_p = core.Primitive("regularized_incomplete_beta")
 _MOST_STEPS = 10_000
 
 
-def betainc(a: Any, b: Any, x: Any) -> Array:
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Elementwise regularized incomplete beta function.
 
     Args:

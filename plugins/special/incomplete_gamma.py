@@ -15,6 +15,7 @@ import numpy as np
 from primax.extend import core
 from primax.extend.core import Array
 from primax.extend.provisional.elementwise import FLOATING, like, row
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import mul, neg, sub
 from primax.plugins.comparison import eq
@@ -35,7 +36,7 @@ _LARGE_FOR_SLOPES = 1e6
 _MOST_STEPS = 10_000
 
 
-def igamma(a: Any, x: Any) -> Array:
+def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """Elementwise regularized lower incomplete gamma function P(a, x).
 
     Args:
@@ -49,7 +50,7 @@ def igamma(a: Any, x: Any) -> Array:
     return igamma_p.bind(a, x)
 
 
-def igammac(a: Any, x: Any) -> Array:
+def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """Elementwise regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
 
     Args:
@@ -59,12 +60,12 @@ def igammac(a: Any, x: Any) -> Array:
     return igammac_p.bind(a, x)
 
 
-def igamma_grad_a(a: Any, x: Any) -> Array:
+def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """Elementwise derivative of `igamma` with respect to a."""
     return igamma_grad_a_p.bind(a, x)
 
 
-def random_gamma_grad(a: Any, x: Any) -> Array:
+def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
     """Elementwise derivative of a sample x of the gamma distribution with respect to its parameter a."""
     return random_gamma_grad_p.bind(a, x)
 

@@ -16,6 +16,7 @@ from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import is_value, of_call, warn_caller
 from primax.extend.provisional.dimensions import as_array
 from primax.extend.provisional.lowering import cached_ir_type
+from primax.extend.provisional.typing import ArrayLike, DTypeLike
 from primax.extend.rule_types import Table
 
 convert_element_type_p = core.Primitive("convert_element_type")
@@ -46,7 +47,7 @@ def dtype_of(dtype: Any, function: str, argument: str = "dtype") -> Any:
     return dtypes.check_user_dtype(dtype, argument, function) if known is None else known
 
 
-def convert_element_type(operand: Any, new_dtype: Any) -> Array:
+def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """Converts an array to a dtype.
 
     Floats become integers by rounding toward zero, any numbers become booleans by comparison with zero, and
@@ -185,7 +186,7 @@ def _convert_lowering(ctx: Any, x: Any, *, new_dtype: Any, weak_type: bool) -> l
     return mlir.ir.Operation.create("stablehlo.convert", [result], [x]).results
 
 
-def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """Reads the bits of an array as another dtype.
 
     If the new dtype is narrower, the result has a new last axis for the parts, the lowest bits first. If it is wider,

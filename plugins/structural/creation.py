@@ -14,6 +14,7 @@ from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import canonical_axis, canonical_shape, numpy_dtype, shape_or_size
 from primax.extend.provisional.avals import ExtendedArray, array_of
 from primax.extend.provisional.sharding import aval_sharding, match_placement, with_aval_sharding
+from primax.extend.provisional.typing import ArrayLike, DTypeLike, ShardingLike
 from primax.extend.rule_types import Table
 from primax.plugins.resharding import filled, place_of, placed, resharded
 from primax.plugins.structural.conversion import convert, dtype_of, host_scalar
@@ -22,7 +23,13 @@ from primax.plugins.structural.shapes import broadcast_in_dim_p
 iota_p = core.Primitive("iota")
 
 
-def full(shape: Sequence[int] | int, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Array:
+def full(
+    shape: Sequence[int] | int,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    sharding: ShardingLike | None = None,
+) -> Array:
     """An array of one value.
 
     Args:
@@ -46,7 +53,11 @@ def full(shape: Sequence[int] | int, fill_value: Any, dtype: Any = None, *, shar
 
 
 def full_like(
-    x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | int | None = None, sharding: Any = None
+    x: ArrayLike | core.ShapeDtypeStruct,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: Sequence[int] | int | None = None,
+    sharding: ShardingLike | None = None,
 ) -> Array:
     """An array of one value, of the shape and dtype of another array.
 
@@ -69,7 +80,7 @@ def full_like(
     return match_placement(out, aval) if sharding is None else placed("full_like", out, sharding)
 
 
-def empty(shape: Sequence[int] | int, dtype: Any, *, out_sharding: Any = None) -> Array:
+def empty(shape: Sequence[int] | int, dtype: DTypeLike, *, out_sharding: ShardingLike | None = None) -> Array:
     """An array of unspecified values, which are zeros.
 
     Args:
@@ -90,13 +101,13 @@ def shape_as_value(shape: Sequence[int]) -> Any:
         raise OverflowError(f"shape_as_value: shape must consist of sizes that fit {dtype}, got {sizes}") from None
 
 
-def zeros_like(x: Any) -> Array:
+def zeros_like(x: ArrayLike | core.ShapeDtypeStruct) -> Array:
     """An array of zeros of the shape and dtype of another."""
     aval = get_aval(x)
     return match_placement(zeros_of(aval), aval)
 
 
-def ones_like(x: Any) -> Array:
+def ones_like(x: ArrayLike | core.ShapeDtypeStruct) -> Array:
     """An array of ones of the shape and dtype of another."""
     return full_like(x, 1)
 
@@ -129,20 +140,21 @@ def _full(function: str, shape: tuple[int, ...], fill_value: Any, dtype: Any, we
 _zeros: dict[Any, Any] = {}
 
 
-def zero_of(dtype: Any) -> Any:
+def zero_of(dtype: DTypeLike) -> Any:
     """The zero of a dtype, for rules: a NumPy scalar, which programs contain as a literal.
 
     For an extended dtype it is the element of zeros.
     """
     try:
-        zero = _zeros.get(dtype)
+        known: Any = dtype
+        zero = _zeros.get(known)
     except TypeError:
         raise TypeError(f"zero_of: dtype must be a dtype, got {dtype!r}") from None
     if zero is None:
         if dtypes.is_extended(dtype):
-            zeros = np.zeros(dtype.element_shape, dtype.element_dtype)
-            return ExtendedArray(runtime.put_value(zeros), dtype)
-        zero = _zeros[dtype] = np.zeros((), numpy_dtype("zero_of", "dtype", dtype))[()]
+            zeros = np.zeros(known.element_shape, known.element_dtype)
+            return ExtendedArray(runtime.put_value(zeros), known)
+        zero = _zeros[known] = np.zeros((), numpy_dtype("zero_of", "dtype", dtype))[()]
     return zero if dtypes.is_canonical(dtype) else array_of(zero, core.ShapedArray((), zero.dtype))
 
 
@@ -159,7 +171,7 @@ def zeros_of(aval: Any) -> Any:
     return with_aval_sharding(zeros, explicit) if pending else zeros
 
 
-def iota(dtype: Any, size: int) -> Array:
+def iota(dtype: DTypeLike, size: int) -> Array:
     """The numbers 0, 1, ..., size - 1.
 
     Args:
@@ -174,7 +186,9 @@ def iota(dtype: Any, size: int) -> Array:
     return iota_p.bind(dtype=dtype_of(dtype, "iota"), shape=shape, dimension=0)
 
 
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Array:
+def broadcasted_iota(
+    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: ShardingLike | None = None
+) -> Array:
     """An array whose elements are their index along one axis.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from primax.extend.core import Array, ShapedArray, get_aval, tree
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters.ad import linear_together
 from primax.extend.provisional import runtime
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 
 copy_p = core.Primitive("copy")
@@ -18,12 +19,15 @@ optimization_barrier_p = core.Primitive("optimization_barrier", multiple_results
 stop_gradient_p = core.Primitive("stop_gradient")
 
 
-def copy(x: Any) -> Array:
+def copy(x: ArrayLike) -> Array:
     """A copy of an array in new memory."""
     return copy_p.bind(x)
 
 
-def optimization_barrier(operand: Any) -> tuple[Array, Array]:
+T = TypeVar("T")
+
+
+def optimization_barrier(operand: T) -> T:
     """Keeps the compiler from moving computations across this point.
 
     Args:

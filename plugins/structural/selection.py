@@ -11,6 +11,7 @@ from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters.ad import linear_together
 from primax.extend.provisional.lowering import cached_ir_type
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins.structural.creation import zeros_of
 from primax.plugins.structural.shapes import broadcast_in_dim_p
@@ -18,7 +19,7 @@ from primax.plugins.structural.shapes import broadcast_in_dim_p
 select_n_p = core.Primitive("select_n")
 
 
-def select(pred: Any, on_true: Any, on_false: Any) -> Array:
+def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """Elements of `on_true` where `pred` is true, of `on_false` elsewhere.
 
     Args:
@@ -36,7 +37,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Array:
     return select_n_p.bind(pred, on_false, on_true)
 
 
-def select_n(which: Any, *cases: Any) -> Array:
+def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """For each element, the element of the case that `which` selects.
 
     Args:

@@ -25,6 +25,7 @@ from primax.extend.provisional.arguments import (
 from primax.extend.provisional.derivatives import unreduced_axes
 from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.provisional.sharding import unreduced_params, with_out_sharding
+from primax.extend.provisional.typing import ArrayLike, ShardingLike
 from primax.extend.rule_types import Rules, Table
 
 broadcast_in_dim_p = core.Primitive("broadcast_in_dim")
@@ -36,7 +37,11 @@ tile_p = core.Primitive("tile")
 
 
 def broadcast_in_dim(
-    operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
+    operand: ArrayLike,
+    shape: Sequence[int],
+    broadcast_dimensions: Sequence[int],
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Broadcasts an array along new axes, and along its axes of length 1.
 
@@ -83,7 +88,7 @@ def broadcast_in_dim(
     return broadcast_in_dim_p.bind(operand, shape=shape, broadcast_dimensions=dims)
 
 
-def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: ShardingLike | None = None) -> Array:
     """Repeats an array along new leading axes of the given sizes."""
     if out_sharding is not None:
         return with_out_sharding("broadcast", lambda operand: broadcast(operand, sizes), (operand,), out_sharding)
@@ -95,7 +100,7 @@ def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -
     return broadcast_in_dim_p.bind(operand, shape=sizes + shape, broadcast_dimensions=dims)
 
 
-def broadcast_to_rank(x: Any, rank: int) -> Array:
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """An array with new leading axes of length 1, up to a given rank.
 
     Raises:
@@ -116,7 +121,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
         ) from None
 
 
-def broadcast_like(arr: Any, like_arr: Any) -> Array:
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     """An array broadcast to the shape of another.
 
     Args:
@@ -166,7 +171,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     return tuple(result)
 
 
-def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
+def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Inserts axes of length 1.
 
     Args:
@@ -191,7 +196,11 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
 
 
 def reshape(
-    operand: Any, new_sizes: Sequence[int] | int, dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
+    operand: ArrayLike,
+    new_sizes: Sequence[int] | int,
+    dimensions: Sequence[int] | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """Returns an array with the same elements, in order, and another shape.
 
@@ -225,7 +234,7 @@ def reshape(
     return reshape_p.bind(operand, new_sizes=shape, dimensions=None)
 
 
-def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Merges the axes from `start_dimension` up to, not including, `stop_dimension` (or the end) into one.
 
     Raises:
@@ -252,7 +261,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     return reshape(operand, (*shape[:low], math.prod(shape[low:high]), *shape[high:]))
 
 
-def transpose(operand: Any, permutation: Sequence[int]) -> Array:
+def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     """Permutes the axes of an array.
 
     Args:
@@ -272,7 +281,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     return transpose_p.bind(operand, permutation=order)
 
 
-def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
+def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Drops axes of length 1.
 
     Args:
@@ -288,7 +297,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
     return squeeze_p.bind(array, dimensions=axes)
 
 
-def tile(operand: Any, reps: Sequence[int]) -> Array:
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """An array repeated as a whole along each axis.
 
     Args:
@@ -308,7 +317,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
     return tile_p.bind(operand, reps=reps)
 
 
-def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
+def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: ShardingLike | None = None) -> Array:
     """Sums an array over axes.
 
     Args:

@@ -25,6 +25,7 @@ from primax.extend.provisional.arguments import (
 )
 from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.provisional.narrow import in_whole_bytes
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins.structural.conversion import host_scalar
 from primax.plugins.structural.creation import zero_of, zeros_of
@@ -39,7 +40,7 @@ rev_p = core.Primitive("rev")
 
 
 def slice(
-    operand: Any,
+    operand: ArrayLike,
     start_indices: Sequence[int],
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
@@ -71,7 +72,7 @@ def slice(
 
 
 def slice_in_dim(
-    operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
+    operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Array:
     """A part of an array along one axis; bounds may be None or count from the end.
 
@@ -93,7 +94,7 @@ def slice_in_dim(
     return slice(operand, starts, limits, steps)
 
 
-def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Array:
+def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """One element along an axis; the axis is kept with length 1 or removed.
 
     Raises:
@@ -113,7 +114,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     return part if keepdims else squeeze_p.bind(part, dimensions=(axis,))
 
 
-def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Array:
+def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]) -> Array:
     """Pads an array around it and between its elements; negative numbers crop.
 
     Args:
@@ -191,7 +192,7 @@ def _concatenate_rows(x: Any, dimension: int) -> Array:
     return reshape(beside, (*row[:axis], count * row[axis], *row[axis + 1 :]))
 
 
-def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """An array split into parts along an axis.
 
     Args:
@@ -210,7 +211,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     return split_p.bind(operand, sizes=canonical_shape(sizes, "split", "sizes"), axis=axis)
 
 
-def rev(operand: Any, dimensions: Sequence[int]) -> Array:
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """An array with the order along some axes reversed.
 
     Args:

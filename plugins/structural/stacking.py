@@ -13,6 +13,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import canonical_axis, inserted, is_value, sequence
 from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.provisional.narrow import in_whole_bytes
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins.structural.shapes import transpose
 
@@ -40,7 +41,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     if (type(together) is np.ndarray or is_value(together)) and get_aval(together).shape[:1] not in ((), (0,)):
         # The rows are stacked already; with that many operands, compilation would take long.
         count = len(get_aval(operands).shape)
-        return transpose(operands, inserted(tuple(range(1, count)), canonical_axis(axis, count, "stack"), 0))
+        return transpose(together, inserted(tuple(range(1, count)), canonical_axis(axis, count, "stack"), 0))
     if isinstance(operands, range):  # each number would be an argument of the program
         raise TypeError(f"stack: operands must be a sequence of arrays, got {operands!r}")
     operands = sequence("stack", "operands", operands)
@@ -49,7 +50,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     return stack_p.bind(*operands, axis=axis)
 
 
-def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Any, ...]:
     """The arrays along an axis of an array.
 
     Args:

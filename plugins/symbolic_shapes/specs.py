@@ -36,7 +36,7 @@ def symbolic_dim_bounds(dimension: Any) -> tuple[float, float]:
 
 
 def symbolic_args_specs(
-    args: Any, shapes_specs: Any, constraints: Sequence[str] = (), scope: SymbolicScope | None = None
+    args: object, shapes_specs: Any, constraints: Sequence[str] = (), scope: SymbolicScope | None = None
 ) -> Any:
     """The types of arguments, with symbolic shapes.
 

@@ -24,6 +24,7 @@ from primax.experimental.sparse.storage import (
 )
 from primax.extend.core import Array
 from primax.extend.provisional.arguments import among, integer, numpy_dtype, sequence
+from primax.extend.provisional.typing import ArrayLike, DTypeLike
 from primax.numpy.reductions import wide_integer
 
 
@@ -245,7 +246,7 @@ class BCOO(Coordinates):
 
 
 def bcoo_fromdense(
-    mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = np.int32
+    mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: DTypeLike = np.int32
 ) -> BCOO:
     """Convert a dense array to a BCOO array, which stores the elements that are not 0.
 

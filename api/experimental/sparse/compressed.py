@@ -27,6 +27,8 @@ from primax.experimental.sparse.shapes import bcoo_broadcast_in_dim, bcoo_concat
 from primax.experimental.sparse.storage import bcoo_sort_indices, without_duplicates
 from primax.extend.core import Array
 from primax.extend.provisional.arguments import numpy_dtype, sequence
+from primax.extend.provisional.precision import PrecisionLike
+from primax.extend.provisional.typing import ArrayLike, DotDimensionNumbers, DTypeLike
 from primax.plugins.sparse import row_numbers, row_starts, taken, within
 
 
@@ -282,7 +284,7 @@ def compressed(mat: BCOO) -> BCSR:
 
 
 def bcsr_fromdense(
-    mat: Any, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: Any = np.int32
+    mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, n_dense: int = 0, index_dtype: DTypeLike = np.int32
 ) -> BCSR:
     """Convert a dense array to a BCSR array, which stores the elements that are not 0.
 
@@ -315,7 +317,7 @@ def bcsr_todense(mat: BCSR) -> Array:
     return mat.todense()
 
 
-def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Array:
+def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array:
     """The elements of a dense array at the indices of a BCSR array: the data of such an array.
 
     Args:
@@ -342,12 +344,12 @@ def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Array:
 
 
 def bcsr_dot_general(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     *,
-    dimension_numbers: Any,
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    dimension_numbers: DotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: None = None,
 ) -> Any:
     """`primax.lax.dot_general` of two arrays, of which one or both are BCSR arrays.

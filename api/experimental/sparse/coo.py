@@ -14,6 +14,7 @@ from primax.experimental.sparse.matrices import Matrix, check_matrix, diagonal, 
 from primax.experimental.sparse.storage import stored_count
 from primax.extend.core import Array
 from primax.extend.provisional.arguments import numpy_dtype
+from primax.extend.provisional.typing import ArrayLike, DTypeLike
 from primax.plugins.sparse import BY_COORDINATES, COOInfo, coo_fromdense_p, coo_matmat_p, coo_matvec_p, coo_todense_p
 
 __all__ = [
@@ -123,7 +124,7 @@ class COO(Matrix):
         return out
 
 
-def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
+def coo_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32) -> COO:
     """Convert a dense matrix to a COO array, which stores the elements that are not 0.
 
     Args:
@@ -162,7 +163,7 @@ def coo_todense(mat: COO) -> Array:
     return coo_todense_p.bind(*mat._bufs, spinfo=mat._info)
 
 
-def coo_matvec(mat: COO, v: Any, transpose: bool = False) -> Array:
+def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
     """The product of a COO array and a dense vector.
 
     Args:
@@ -179,7 +180,7 @@ def coo_matvec(mat: COO, v: Any, transpose: bool = False) -> Array:
     return coo_matvec_p.bind(*mat._bufs, vector, spinfo=mat._info, transpose=bool(transpose))
 
 
-def coo_matmat(mat: COO, B: Any, *, transpose: bool = False) -> Array:
+def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
     """The product of a COO array and a dense matrix.
 
     Args:

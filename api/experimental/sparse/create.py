@@ -18,6 +18,7 @@ from primax.experimental.sparse.csr import CSC, CSR
 from primax.experimental.sparse.matrices import diagonal
 from primax.extend.core import Array
 from primax.extend.provisional.arguments import among, check_function, integer, numpy_dtype, real_number
+from primax.extend.provisional.typing import DTypeLike, KeyLike
 from primax.plugins.sparse import rows_of
 
 _MATRICES: dict[str, type[COO | CSR | CSC]] = {"coo": COO, "csr": CSR, "csc": CSC}
@@ -25,8 +26,8 @@ _MATRICES: dict[str, type[COO | CSR | CSC]] = {"coo": COO, "csr": CSR, "csc": CS
 
 def empty(
     shape: Sequence[int],
-    dtype: Any = None,
-    index_dtype: Any = "int32",
+    dtype: DTypeLike | None = None,
+    index_dtype: DTypeLike = "int32",
     sparse_format: str = "bcoo",
     *,
     nse: int = 0,
@@ -71,8 +72,8 @@ def eye(
     N: int,
     M: int | None = None,
     k: int = 0,
-    dtype: Any = None,
-    index_dtype: Any = "int32",
+    dtype: DTypeLike | None = None,
+    index_dtype: DTypeLike = "int32",
     sparse_format: str = "bcoo",
     *,
     n_batch: int = 0,
@@ -124,18 +125,18 @@ def _as_format(mat: BCOO, sparse_format: str) -> BCOO | BCSR:
 
 
 def random_bcoo(
-    key: Any,
+    key: KeyLike,
     shape: Sequence[int],
     *,
-    dtype: Any = float,
-    indices_dtype: Any = None,
+    dtype: DTypeLike = float,
+    indices_dtype: DTypeLike | None = None,
     nse: float = 0.2,
     n_batch: int = 0,
     n_dense: int = 0,
     unique_indices: bool = True,
     sorted_indices: bool = False,
     generator: Callable[..., Any] = random.uniform,
-    **kwds: Any,
+    **kwds: object,
 ) -> BCOO:
     """A BCOO array of random numbers at random indices.
 
@@ -190,7 +191,7 @@ def random_bcoo(
     return mat.sort_indices() if sorted_indices else mat
 
 
-def todense(arr: Any) -> Array:
+def todense(arr: object) -> Array:
     """Convert a sparse array to a dense one; return a dense array unchanged.
 
     Args:

@@ -14,6 +14,7 @@ from primax.experimental.sparse.matrices import Matrix, check_matrix, diagonal, 
 from primax.experimental.sparse.storage import stored_count
 from primax.extend.core import Array
 from primax.extend.provisional.arguments import numpy_dtype
+from primax.extend.provisional.typing import ArrayLike, DTypeLike
 from primax.plugins.sparse import (
     BY_COLUMNS,
     BY_ROWS,
@@ -151,7 +152,7 @@ class CSC(_Compressed):
         return csr_matvec(rows, x, transpose=True) if x.ndim == 1 else csr_matmat(rows, x, transpose=True)
 
 
-def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
+def csr_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32) -> CSR:
     """Convert a dense matrix to a CSR array, which stores the elements that are not 0.
 
     Args:
@@ -190,7 +191,7 @@ def csr_todense(mat: CSR) -> Array:
     return csr_todense_p.bind(*mat._bufs, shape=mat.shape)
 
 
-def csr_matvec(mat: CSR, v: Any, transpose: bool = False) -> Array:
+def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
     """The product of a CSR array and a dense vector.
 
     Args:
@@ -207,7 +208,7 @@ def csr_matvec(mat: CSR, v: Any, transpose: bool = False) -> Array:
     return csr_matvec_p.bind(*mat._bufs, vector, shape=mat.shape, transpose=bool(transpose))
 
 
-def csr_matmat(mat: CSR, B: Any, *, transpose: bool = False) -> Array:
+def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
     """The product of a CSR array and a dense matrix.
 
     Args:

@@ -101,28 +101,28 @@ _ARGS = """
 
 
 def grad(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: object
 ) -> Callable[..., Any]:
     """Return a function that computes the gradient with respect to dense arrays and to elements of sparse arrays."""
     return _transformed("grad", dense.grad, fun, argnums, has_aux, False, kwargs)
 
 
 def value_and_grad(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: object
 ) -> Callable[..., Any]:
     """Return a function that computes the value and the gradient; see `grad`."""
     return _transformed("value_and_grad", dense.value_and_grad, fun, argnums, has_aux, True, kwargs)
 
 
 def jacfwd(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: object
 ) -> Callable[..., Any]:
     """Return a function that computes the Jacobian with respect to elements of sparse arrays, in forward mode."""
     return _transformed("jacfwd", jacobians.jacfwd, fun, argnums, has_aux, False, kwargs)
 
 
 def jacrev(
-    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: object
 ) -> Callable[..., Any]:
     """Return a function that computes the Jacobian with respect to elements of sparse arrays, in reverse mode."""
     return _transformed("jacrev", jacobians.jacrev, fun, argnums, has_aux, False, kwargs)

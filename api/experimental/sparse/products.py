@@ -24,6 +24,8 @@ from primax.experimental.sparse.shapes import bcoo_broadcast_in_dim
 from primax.experimental.sparse.storage import bcoo_todense, capped
 from primax.extend.core import Array
 from primax.extend.provisional.arguments import numpy_dtype, sequence
+from primax.extend.provisional.precision import PrecisionLike
+from primax.extend.provisional.typing import ArrayLike, DotDimensionNumbers, DTypeLike
 from primax.interpreters.vmap import vmap
 from primax.lax import dot_general
 from primax.plugins.sparse import cleared, contracted, taken, within
@@ -31,7 +33,7 @@ from primax.plugins.sparse import cleared, contracted, taken, within
 _T = TypeVar("_T", bound=Coordinates)
 
 
-def bcoo_multiply_dense(sp_mat: Coordinates, v: Any) -> Array:
+def bcoo_multiply_dense(sp_mat: Coordinates, v: ArrayLike) -> Array:
     """The data of the elementwise product of a sparse array and a dense array.
 
     Args:
@@ -180,12 +182,12 @@ def _numbers(name: str, lhs: Any, rhs: Any, dimension_numbers: Any) -> tuple[tup
 
 
 def bcoo_dot_general(
-    lhs: Any,
-    rhs: Any,
+    lhs: Coordinates | ArrayLike,
+    rhs: Coordinates | ArrayLike,
     *,
-    dimension_numbers: Any,
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    dimension_numbers: DotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: None = None,
 ) -> Any:
     """`primax.lax.dot_general` of two arrays, of which one or both are BCOO arrays.
@@ -213,20 +215,20 @@ def bcoo_dot_general(
     kind = (
         None if preferred_element_type is None else numpy_dtype(name, "preferred_element_type", preferred_element_type)
     )
-    lhs, rhs = (operand(name, side, x) for side, x in (("lhs", lhs), ("rhs", rhs)))
-    lc, rc, lb, rb = _numbers(name, lhs, rhs, dimension_numbers)
-    sparse = [isinstance(x, Coordinates) for x in (lhs, rhs)]
+    a, b = (operand(name, side, x) for side, x in (("lhs", lhs), ("rhs", rhs)))
+    lc, rc, lb, rb = _numbers(name, a, b, dimension_numbers)
+    sparse = [isinstance(x, Coordinates) for x in (a, b)]
     if not any(sparse):
-        return dot_general(lhs, rhs, ((lc, rc), (lb, rb)), precision, kind)
-    dtype = pnp.result_type(*(x.data if isinstance(x, Coordinates) else x for x in (lhs, rhs)))
+        return dot_general(a, b, ((lc, rc), (lb, rb)), precision, kind)
+    dtype = pnp.result_type(*(x.data if isinstance(x, Coordinates) else x for x in (a, b)))
     if all(sparse):
-        out = _of_sparse(lhs, rhs, lc, rc, lb, rb, dtype)
+        out = _of_sparse(a, b, lc, rc, lb, rb, dtype)
         return out if kind is None else out.remade(out.data.astype(kind))
     if sparse[0]:
-        out = _of_dense(lhs, rhs, lc, rc, lb, rb, dtype, precision)
+        out = _of_dense(a, b, lc, rc, lb, rb, dtype, precision)
     else:
-        out = _of_dense(rhs, lhs, rc, lc, rb, lb, dtype, precision)
-        own, others = rhs.ndim - len(rc) - len(rb), lhs.ndim - len(lc) - len(lb)
+        out = _of_dense(b, a, rc, lc, rb, lb, dtype, precision)
+        own, others = b.ndim - len(rc) - len(rb), a.ndim - len(lc) - len(lb)
         out = pnp.moveaxis(out, range(len(lb), len(lb) + own), range(len(lb) + others, out.ndim))
     return out if kind is None else out.astype(kind)
 
@@ -332,7 +334,9 @@ def _of_sparse(lhs: _T, rhs: Coordinates, lc: Any, rc: Any, lb: Any, rb: Any, dt
     return capped(lhs.remade(data, indices, (*batch, *sizes)))
 
 
-def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Array:
+def bcoo_dot_general_sampled(
+    A: ArrayLike, B: ArrayLike, indices: ArrayLike, *, dimension_numbers: DotDimensionNumbers
+) -> Array:
     """The elements at given indices of a product of dense arrays, without computing the other elements.
 
     Args:

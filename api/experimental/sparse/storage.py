@@ -23,6 +23,7 @@ from primax.experimental.sparse.coordinates import (
 )
 from primax.extend.core import Array, Tracer
 from primax.extend.provisional.arguments import integer, numpy_dtype
+from primax.extend.provisional.typing import ArrayLike
 from primax.plugins.sparse import cleared, positions, rows_of, scattered, taken, within
 
 _T = TypeVar("_T", bound=Coordinates)
@@ -85,7 +86,7 @@ def _map_over_batch(function: str, mat: Any, of_one: Callable[[Any, Any], Any]) 
     return over_batch(of_one, mat.n_batch)(*with_full_batch(mat))
 
 
-def bcoo_extract(sparr: _T, arr: Any, *, assume_unique: bool | None = None) -> _T:
+def bcoo_extract(sparr: _T, arr: ArrayLike, *, assume_unique: bool | None = None) -> _T:
     """The elements of a dense array at the indices of a sparse one.
 
     Args:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.linalg.operands import square
 from primax.numpy.programs import one_program
 from primax.plugins.arithmetic import add_p, mul_p, sub_p
@@ -22,7 +23,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Any
 
 
-def det(a: Any) -> Array:
+def det(a: ArrayLike) -> Array:
     """The determinants of square matrices.
 
     Args:
@@ -66,7 +67,7 @@ def _minor(m: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Array:
     return sub_p.bind(mul_p.bind(m[i][j], m[k][l]), mul_p.bind(m[i][l], m[k][j]))
 
 
-def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """The signs of the determinants of square matrices, and the logarithms of their absolute values.
 
     Args:

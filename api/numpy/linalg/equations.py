@@ -10,6 +10,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import canonical_axis, integer, listed
 from primax.extend.provisional.transformations import jvp
+from primax.extend.provisional.typing import ArrayLike, Axes
 from primax.numpy.creation import asarray, zeros
 from primax.numpy.linalg.operands import inexact, matrices, require_square, square, stacked
 from primax.numpy.programs import one_program
@@ -30,7 +31,7 @@ from primax.plugins.linalg.solve import by_lu
 __all__ = ["inv", "lstsq", "pinv", "solve", "tensorinv", "tensorsolve"]
 
 
-def solve(a: Any, b: Any) -> Array:
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """The solutions X of a @ X = b.
 
     Args:
@@ -63,7 +64,7 @@ def _solve(a: Any, b: Any) -> Array:
     return reshaped(out, get_aval(out).shape[:-1]) if vector else out
 
 
-def inv(a: Any) -> Array:
+def inv(a: ArrayLike) -> Array:
     """The inverses of square matrices.
 
     Args:
@@ -90,7 +91,9 @@ def _inv(a: Any) -> Array:
     return by_lu(a, broadcast_to(eye(aval.shape[-1], dtype=aval.dtype), aval.shape))
 
 
-def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
+def pinv(
+    a: ArrayLike, rtol: ArrayLike | None = None, hermitian: bool = False, *, rcond: ArrayLike | None = None
+) -> Array:
     """The Moore-Penrose inverses of matrices.
 
     Args:
@@ -119,7 +122,9 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
 
 
 @one_program("rcond numpy_resid")
-def lstsq(a: Any, b: Any, rcond: Any = None, *, numpy_resid: bool = False) -> tuple[Any, Any, Any, Any]:
+def lstsq(
+    a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
+) -> tuple[Any, Any, Any, Any]:
     """Minimize the norm of a @ X - b; of several solutions, return the one of least norm.
 
     Args:
@@ -194,7 +199,7 @@ def _size(shape: tuple[int, ...]) -> int:
     return total
 
 
-def tensorinv(a: Any, ind: int = 2) -> Array:
+def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse of an array with respect to `tensordot(..., ind)`.
 
     Args:
@@ -218,7 +223,7 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
     return reshaped(inv(reshaped(a, sizes)), (*shape[ind:], *shape[:ind]))
 
 
-def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Axes | None = None) -> Array:
     """The solution x of `tensordot(a, x, x.ndim) == b`.
 
     Args:

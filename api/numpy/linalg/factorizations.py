@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple, overload
 
 from primax.extend.core import Array
 from primax.extend.provisional.arguments import among, integers
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.linalg.operands import matrices, square
 from primax.numpy.programs import one_program
 from primax.plugins.linalg.general import eig_p
@@ -63,7 +64,7 @@ class SVDResult(NamedTuple):
 
 
 @one_program("upper symmetrize_input")
-def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
+def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The Cholesky decompositions of Hermitian positive definite matrices.
 
     Args:
@@ -103,7 +104,7 @@ def qr(a: Any, mode: Literal["r"]) -> Array: ...
 @overload
 def qr(a: Any, mode: str) -> Array | QRResult: ...
 @one_program("mode")
-def qr(a: Any, mode: str = "reduced") -> Array | QRResult:
+def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
     """The QR decompositions of matrices: a = Q R with orthonormal columns of Q and an upper triangular R.
 
     Args:
@@ -138,7 +139,7 @@ def _eig(a: Any, right: bool) -> list[Any]:
     )
 
 
-def eig(a: Any) -> EigResult:
+def eig(a: ArrayLike) -> EigResult:
     """The eigenvalues and right eigenvectors of square matrices.
 
     Args:
@@ -155,7 +156,7 @@ def eig(a: Any) -> EigResult:
 
 
 @one_program("")
-def eigvals(a: Any) -> Array:
+def eigvals(a: ArrayLike) -> Array:
     """The eigenvalues of square matrices.
 
     Args:
@@ -180,7 +181,7 @@ def _eigh(a: Any, UPLO: str | None, symmetrize_input: bool, function: str) -> li
 
 
 @one_program("UPLO symmetrize_input")
-def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
+def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """The eigenvalues and eigenvectors of Hermitian matrices.
 
     Args:
@@ -204,7 +205,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Eigh
 
 
 @one_program("UPLO symmetrize_input")
-def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
+def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The eigenvalues of Hermitian matrices, ascending.
 
     Args:
@@ -248,7 +249,7 @@ def svd(
 ) -> Array | SVDResult: ...
 @one_program("full_matrices compute_uv hermitian subset_by_index")
 def svd(
-    a: Any,
+    a: ArrayLike,
     full_matrices: bool = True,
     compute_uv: bool = True,
     hermitian: bool = False,
@@ -296,7 +297,7 @@ def _svd_by_eigenvectors(a: Any, compute_uv: bool, subset: Any) -> Any:
 
 
 @one_program("")
-def svdvals(x: Any, /) -> Array:
+def svdvals(x: ArrayLike, /) -> Array:
     """The singular values of matrices, descending.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import canonical_axes, canonical_axis
+from primax.extend.provisional.typing import ArrayLike, Axes
 from primax.numpy.division import power
 from primax.numpy.linalg.equations import inv
 from primax.numpy.linalg.factorizations import svd, svdvals
@@ -31,7 +32,7 @@ __all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
 
 
 @one_program("ord axis keepdims")
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+def norm(x: ArrayLike, ord: int | str | float | None = None, axis: Axes | None = None, keepdims: bool = False) -> Array:
     """Norms of vectors or matrices.
 
     Args:
@@ -136,7 +137,7 @@ def _extreme(sizes: Any, axis: int, ord: Any) -> Array:
 
 
 @one_program("keepdims ord")
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | str | float = "fro") -> Array:
     """Norms of stacks of matrices.
 
     Args:
@@ -150,7 +151,9 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array
     return norm(matrices("matrix_norm", x, "x"), ord, (-2, -1), keepdims)
 
 
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
+def vector_norm(
+    x: ArrayLike, /, *, axis: Axes | None = None, keepdims: bool = False, ord: int | str | float = 2
+) -> Array:
     """Norms of vectors.
 
     Args:
@@ -180,7 +183,7 @@ def _vector_norm(x: Any, axis: Any, keepdims: bool, ord: Any) -> Array:
     return with_axes(_of_vectors(x, ord, axes), shape, axes, keepdims)
 
 
-def cond(x: Any, p: Any = None) -> Array:
+def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
     """Condition numbers of matrices.
 
     Args:
@@ -217,7 +220,9 @@ def _cond(x: Any, p: Any) -> Array:
 
 
 @one_program("hermitian")
-def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Array:
+def matrix_rank(
+    M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool = False, tol: ArrayLike | None = None
+) -> Array:
     """The ranks of matrices: the numbers of singular values above a tolerance.
 
     Args:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend.core import get_aval
+from primax.extend.core import Array, get_aval
 from primax.numpy.promotion import broadcast_to_shape, promote
 from primax.numpy.ufuncs import to_inexact
 from primax.plugins.structural import broadcast_shapes
 
 
-def inexact(function: str, *arrays: Any) -> list[Any]:
+def inexact(function: str, *arrays: Any) -> list[Array]:
     """Convert operands to one floating or complex dtype."""
     return promote(function, *arrays, to=to_inexact)
 

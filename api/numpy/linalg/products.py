@@ -7,6 +7,8 @@ from typing import Any
 
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import canonical_axis, integer, sequence
+from primax.extend.provisional.precision import PrecisionLike
+from primax.extend.provisional.typing import ArrayLike, Axes, DTypeLike, ShardingLike
 from primax.numpy import linear, triangles
 from primax.numpy.creation import asarray
 from primax.numpy.linalg.equations import inv
@@ -33,7 +35,7 @@ __all__ = [
 
 
 @one_program("axis")
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """The cross products of vectors of length 3.
 
     Args:
@@ -51,7 +53,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
 
 
 @one_program("offset")
-def diagonal(x: Any, /, *, offset: int = 0) -> Array:
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """The diagonals of stacks of matrices.
 
     Args:
@@ -62,7 +64,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Array:
 
 
 @one_program("offset dtype")
-def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The sums of the diagonals of stacks of matrices.
 
     Args:
@@ -73,7 +75,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
     return triangles.trace(x, offset, -2, -1, dtype)
 
 
-def outer(x1: Any, x2: Any, /) -> Array:
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """The products of each element of one vector with each element of another.
 
     Args:
@@ -90,14 +92,14 @@ def outer(x1: Any, x2: Any, /) -> Array:
 
 
 def tensordot(
-    x1: Any,
-    x2: Any,
+    x1: ArrayLike,
+    x2: ArrayLike,
     /,
     *,
-    axes: Any = 2,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    out_sharding: Any = None,
+    axes: Axes | Sequence[Sequence[int]] = 2,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array:
     """The sum of products of two arrays over several axes.
 
@@ -118,7 +120,7 @@ def tensordot(
     )
 
 
-def matrix_power(a: Any, n: int) -> Array | None:
+def matrix_power(a: ArrayLike, n: int) -> Array | None:
     """Raise square matrices to an integer power.
 
     Args:
@@ -151,7 +153,7 @@ def matrix_power(a: Any, n: int) -> Array | None:
         square = matmul(square, square)
 
 
-def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
+def multi_dot(arrays: Sequence[Any], *, precision: PrecisionLike = None) -> Array:
     """The product of several matrices, in the order with the fewest multiplications.
 
     Args:

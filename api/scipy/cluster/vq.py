@@ -8,13 +8,14 @@ import numpy as np
 
 from primax import numpy as pnp
 from primax.extend import dtypes
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.promotion import promote
 
 __all__ = ["vq"]
 __dir__ = __all__.copy
 
 
-def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
+def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Any, Any]:
     """The nearest code to each observation.
 
     Args:

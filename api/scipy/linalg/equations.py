@@ -9,6 +9,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, sequence
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy import linalg as numpy_linalg
 from primax.numpy.linalg.operands import inexact, matrices, require_square, square, stacked
 from primax.numpy.programs import one_program
@@ -35,7 +36,7 @@ __all__ = [
 
 
 @one_program("lower overwrite_a check_finite")
-def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The Cholesky decompositions of Hermitian positive definite matrices.
 
     Args:
@@ -63,7 +64,9 @@ def _cholesky(function: str, a: Any, lower: bool) -> Array:
     return cholesky_p.bind(a) if lower else adjoint(cholesky_p.bind(adjoint(a)))
 
 
-def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
+def cho_factor(
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Any, bool]:
     """Cholesky decompositions for `cho_solve`: a pair of `cholesky(a, lower)` and `lower`.
 
     Args:
@@ -77,7 +80,9 @@ def _cho_factor(a: Any, lower: bool) -> Array:
     return _cholesky("cho_factor", a, lower)
 
 
-def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Array:
+def cho_solve(
+    c_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwrite_b: bool = False, check_finite: bool = True
+) -> Array:
     """The solutions X of a @ X = b, from the Cholesky decompositions of `a`.
 
     Args:
@@ -113,7 +118,7 @@ def _cho_solve(c: Any, b: Any, lower: bool) -> Array:
 
 
 @one_program("overwrite_a check_finite")
-def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
     """LU decompositions for `lu_solve`.
 
     Args:
@@ -130,7 +135,13 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
     return factors, pivots
 
 
-def lu_solve(lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True) -> Array:
+def lu_solve(
+    lu_and_piv: tuple[ArrayLike, ArrayLike],
+    b: ArrayLike,
+    trans: int = 0,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Array:
     """The solutions X of op(a) @ X = b, from the LU decompositions of `a`.
 
     Args:
@@ -165,7 +176,7 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, trans: int) -> Array:
 
 
 @one_program("permute_l overwrite_a check_finite")
-def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, ...]:
+def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, ...]:
     """LU decompositions: a = P @ L @ U with permutation matrices P, unit lower triangular L and upper triangular U.
 
     Args:
@@ -200,7 +211,7 @@ def _cut(x: Any, m: int, n: int) -> Array:
     return structural.slice_p.bind(x, start_indices=(0,) * len(shape), limit_indices=limits, strides=None)
 
 
-def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The determinants of square matrices, as `numpy.linalg.det`.
 
     Args:
@@ -210,7 +221,7 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     return numpy_linalg.det(a)
 
 
-def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The inverses of square matrices, as `numpy.linalg.inv`.
 
     Args:
@@ -221,8 +232,8 @@ def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
 
 
 def solve(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     lower: bool = False,
     overwrite_a: bool = False,
     overwrite_b: bool = False,
@@ -264,13 +275,13 @@ def _solve(a: Any, b: Any, lower: bool, assume_a: str) -> Array:
 
 @one_program("trans lower unit_diagonal overwrite_b debug check_finite")
 def solve_triangular(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     trans: int | str = 0,
     lower: bool = False,
     unit_diagonal: bool = False,
     overwrite_b: bool = False,
-    debug: Any = None,
+    debug: object = None,
     check_finite: bool = True,
 ) -> Array:
     """The solutions X of op(a) @ X = b for triangular matrices.

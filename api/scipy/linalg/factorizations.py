@@ -8,6 +8,7 @@ import numpy as np
 
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, integers
+from primax.extend.provisional.typing import ArrayLike, KeyLike
 from primax.numpy import linalg as numpy_linalg
 from primax.numpy.creation import asarray
 from primax.numpy.linalg.operands import inexact, matrices, square
@@ -28,8 +29,8 @@ __all__ = ["eigh", "eigh_tridiagonal", "hessenberg", "polar", "qr", "qr_multiply
 
 @one_program("lower eigvals_only overwrite_a overwrite_b turbo eigvals type check_finite")
 def eigh(
-    a: Any,
-    b: Any = None,
+    a: ArrayLike,
+    b: ArrayLike | None = None,
     lower: bool = True,
     eigvals_only: bool = False,
     overwrite_a: bool = False,
@@ -71,14 +72,14 @@ def eigh(
 
 
 def eigh_tridiagonal(
-    d: Any,
-    e: Any,
+    d: ArrayLike,
+    e: ArrayLike,
     *,
     eigvals_only: bool = False,
     select: str = "a",
     select_range: tuple[float, float] | None = None,
     tol: float | None = None,
-    key: Any = None,
+    key: KeyLike | None = None,
 ) -> Array | tuple[Array, Array]:
     """The eigenvalues and eigenvectors of a real symmetric or Hermitian tridiagonal matrix.
 
@@ -132,9 +133,9 @@ def _between(l: Any, a: Any) -> Array:
 
 @one_program("overwrite_a lwork mode pivoting check_finite")
 def qr(
-    a: Any,
+    a: ArrayLike,
     overwrite_a: bool = False,
-    lwork: Any = None,
+    lwork: object = None,
     mode: str = "full",
     pivoting: bool = False,
     check_finite: bool = True,
@@ -162,8 +163,8 @@ def qr(
 
 
 def qr_multiply(
-    a: Any,
-    c: Any,
+    a: ArrayLike,
+    c: ArrayLike,
     mode: str = "right",
     pivoting: bool = False,
     conjugate: bool = False,
@@ -210,7 +211,7 @@ def qr_multiply(
 
 @one_program("full_matrices compute_uv overwrite_a check_finite lapack_driver")
 def svd(
-    a: Any,
+    a: ArrayLike,
     full_matrices: bool = True,
     compute_uv: bool = True,
     overwrite_a: bool = False,
@@ -230,7 +231,7 @@ def svd(
 
 
 @one_program("output")
-def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
+def schur(a: ArrayLike, output: str = "real") -> tuple[Any, Any]:
     """The Schur decompositions of matrices: a = Z T Z^H with unitary Z and upper triangular T.
 
     Args:
@@ -255,7 +256,7 @@ def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
 
 @one_program("calc_q overwrite_a check_finite")
 def hessenberg(
-    a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
+    a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array] | Array:
     """The Hessenberg forms of matrices: a = Q H Q^H with unitary Q, and H zero below its first subdiagonal.
 
@@ -289,7 +290,12 @@ def hessenberg(
 
 @one_program("side method eps max_iterations")
 def polar(
-    a: Any, side: str = "right", *, method: str = "qdwh", eps: float | None = None, max_iterations: int | None = None
+    a: ArrayLike,
+    side: str = "right",
+    *,
+    method: str = "qdwh",
+    eps: float | None = None,
+    max_iterations: int | None = None,
 ) -> tuple[Any, Any]:
     """The polar decompositions of matrices: a = U P, or a = P U; U has orthonormal columns or rows, P is Hermitian.
 

@@ -14,6 +14,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, check_function, integer
 from primax.extend.provisional.transformations import jvp
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy import linalg as numpy_linalg
 from primax.numpy.formulas import hypot
 from primax.numpy.joining import stack
@@ -49,7 +50,7 @@ _PADE = {
 }
 
 
-def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
+def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """The exponentials of square matrices, by a Padé approximation, scaling and squaring.
 
     The scaling follows from the growth of powers, so that large elements far from the diagonal cost no accuracy. The
@@ -253,7 +254,9 @@ def _with_exact_band(a: Any, x: Any) -> Array:
 
 
 @one_program("method compute_expm", named="expm_frechet")
-def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> tuple[Any, Any]:
+def expm_frechet(
+    A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True
+) -> tuple[Any, Any]:
     """The derivatives of the exponentials of square matrices in given directions.
 
     Args:
@@ -279,7 +282,7 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
 
 
 @one_program("check_finite", named="rsf2csf")
-def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
+def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Any, Any]:
     """Convert real Schur decompositions to complex ones, by rotations of two rows and columns each.
 
     Args:
@@ -357,7 +360,7 @@ def _by_superdiagonals(t: Any, on_diagonal: Any, above: Callable[[Any, Any, Any]
 
 
 @one_program("blocksize", named="sqrtm")
-def sqrtm(A: Any, blocksize: int = 1) -> Array:
+def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """The principal square roots of square matrices, by their Schur decompositions.
 
     Å. Björck and S. Hammarling, A Schur method for the square root of a matrix, Linear Algebra Appl. 52/53 (1983).
@@ -404,7 +407,7 @@ def _sqrtm_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     return root, _solve_sylvester(root, root, tangents[0], 0, "schur")
 
 
-def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> tuple[Any, Array] | Array:
+def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> tuple[Any, Array] | Array:
     """A function of a square matrix, from the function of its eigenvalues, by Parlett's recurrence.
 
     Args:
@@ -444,7 +447,7 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> tuple[Any, Ar
     return out, where(isfinite(sum_(absolute(out), axis=(-2, -1))), where(error < 1, error, 1), np.inf)
 
 
-def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Array:
+def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8) -> Array:
     """The solutions X of A @ X + X @ B = C.
 
     Args:

@@ -9,6 +9,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import read_size, real_number
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import asarray
 from primax.numpy.joining import concatenate
 from primax.numpy.reductions import max as max_
@@ -20,7 +21,7 @@ from primax.plugins.linalg.orthogonal import qr_p
 
 
 def qdwh(
-    x: Any,
+    x: ArrayLike,
     *,
     is_hermitian: bool = False,
     max_iterations: int | None = None,

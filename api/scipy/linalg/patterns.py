@@ -11,6 +11,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, integer, numpy_dtype
 from primax.extend.provisional.dimensions import is_symbolic
+from primax.extend.provisional.typing import ArrayLike, DTypeLike
 from primax.numpy.creation import asarray, zeros, zeros_like
 from primax.numpy.joining import concatenate
 from primax.numpy.linalg.operands import inexact
@@ -43,7 +44,7 @@ __all__ = [
 
 
 @one_program("")
-def block_diag(*arrs: Any) -> Array:
+def block_diag(*arrs: ArrayLike) -> Array:
     """A matrix with given blocks on its diagonal and zeros elsewhere.
 
     Args:
@@ -67,7 +68,7 @@ def block_diag(*arrs: Any) -> Array:
     return concatenate(rows, axis=0)
 
 
-def _vectors(function: str, *arrays: Any) -> list[Any]:
+def _vectors(function: str, *arrays: Any) -> list[Array]:
     """Convert vectors along the last axes of arrays to one dtype, with leading axes broadcast."""
     arrays = tuple(atleast_1d(asarray(x)) for x in promote(function, *arrays))
     if len(arrays) == 1:
@@ -84,7 +85,7 @@ def _numbers(count: Any) -> Any:
     return arange(count) if is_symbolic((count,)) else np.arange(count)
 
 
-def toeplitz(c: Any, r: Any = None) -> Array:
+def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """Matrices with constant diagonals.
 
     Args:
@@ -109,7 +110,7 @@ def toeplitz(c: Any, r: Any = None) -> Array:
     return diagonals[..., m - 1 - _numbers(m)[:, None] + _numbers(n)]
 
 
-def hankel(c: Any, r: Any = None) -> Array:
+def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """Matrices with constant antidiagonals.
 
     Args:
@@ -127,7 +128,7 @@ def hankel(c: Any, r: Any = None) -> Array:
     return concatenate([c, r[..., 1:]], axis=-1)[..., _numbers(m)[:, None] + _numbers(n)]
 
 
-def circulant(c: Any) -> Array:
+def circulant(c: ArrayLike) -> Array:
     """Circulant matrices: each column is the previous one rolled by one.
 
     Args:
@@ -138,7 +139,7 @@ def circulant(c: Any) -> Array:
     return c[..., (np.arange(n)[:, None] - np.arange(n)) % n]
 
 
-def companion(a: Any) -> Array:
+def companion(a: ArrayLike) -> Array:
     """The companion matrices of polynomials, whose eigenvalues are the roots.
 
     Args:
@@ -147,7 +148,7 @@ def companion(a: Any) -> Array:
     Raises:
       ValueError: there are fewer than two coefficients.
     """
-    a = asarray(*inexact("companion", a))
+    a = asarray(inexact("companion", a)[0])
     n = get_aval(a).shape[-1] if get_aval(a).shape else 0
     if n < 2:
         raise ValueError(f"companion: a must hold two coefficients or more, got shape {get_aval(a).shape}")
@@ -163,7 +164,7 @@ def _below_first_rows(first: Any, rest: Any) -> Array:
 
 
 @one_program("n mode")
-def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
+def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     """The matrix that convolves a vector of a given length with another vector.
 
     Args:
@@ -192,7 +193,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
     return whole if mode == "full" else whole[..., min(m, n) - 1 : max(m, n), :]
 
 
-def leslie(f: Any, s: Any) -> Array:
+def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     """The Leslie matrix of an age-structured population.
 
     Args:
@@ -213,7 +214,7 @@ def leslie(f: Any, s: Any) -> Array:
     return concatenate([f[..., None, :], rows.astype(get_aval(f).dtype)], axis=-2)
 
 
-def fiedler(a: Any) -> Array:
+def fiedler(a: ArrayLike) -> Array:
     """The matrix of absolute differences of the elements of a vector.
 
     Args:
@@ -223,7 +224,7 @@ def fiedler(a: Any) -> Array:
     return absolute(a[..., :, None] - a[..., None, :])
 
 
-def fiedler_companion(a: Any) -> Array:
+def fiedler_companion(a: ArrayLike) -> Array:
     """Fiedler's companion matrix of a polynomial, which has five diagonals.
 
     Args:
@@ -235,7 +236,7 @@ def fiedler_companion(a: Any) -> Array:
     Raises:
       ValueError: there are no coefficients.
     """
-    a = asarray(*inexact("fiedler_companion", a))
+    a = asarray(inexact("fiedler_companion", a)[0])
     shape = get_aval(a).shape
     if not shape or not shape[-1]:
         raise ValueError(f"fiedler_companion: a must hold one coefficient or more, got shape {shape}")
@@ -261,7 +262,7 @@ def fiedler_companion(a: Any) -> Array:
     return where(which > 0, -a[..., which], ones.astype(get_aval(a).dtype))
 
 
-def hadamard(n: int, dtype: Any = int) -> Array:
+def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     """Sylvester's matrix of ones and minus ones with orthogonal rows.
 
     Args:
@@ -369,7 +370,7 @@ def invpascal(n: int, kind: str | None = None) -> Array:
     return _pascal("invpascal", n, kind, -1)
 
 
-def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
+def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:
     """The matrix of the discrete Fourier transform.
 
     Args:

@@ -9,7 +9,8 @@ from typing import Any
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, canonical_axes, listed
-from primax.extend.provisional.precision import canonicalize_precision
+from primax.extend.provisional.precision import PrecisionLike, canonicalize_precision
+from primax.extend.provisional.typing import ArrayLike, Axes
 from primax.numpy.creation import asarray, zeros
 from primax.numpy.fft import fftn, ifftn, irfftn, rfftn
 from primax.numpy.padding import pad
@@ -27,7 +28,9 @@ _PRODUCTS_PER_STEP = 8
 _BOUNDARIES = {"fill": "constant", "wrap": "wrap", "circular": "wrap", "symm": "symmetric", "symmetric": "symmetric"}
 
 
-def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
+def convolve(
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision: PrecisionLike = None
+) -> Array:
     """The convolution of two arrays of the same rank.
 
     Args:
@@ -53,7 +56,9 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", preci
     return _convolved("convolve", in1, in2, mode, method, precision)
 
 
-def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
+def correlate(
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision: PrecisionLike = None
+) -> Array:
     """The correlation of two arrays of the same rank: the convolution with the reversed conjugate of `in2`.
 
     Args:
@@ -78,7 +83,12 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", prec
 
 
 def convolve2d(
-    in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0, precision: Any = None
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: ArrayLike = 0,
+    precision: PrecisionLike = None,
 ) -> Array:
     """The convolution of two arrays of rank 2.
 
@@ -104,14 +114,19 @@ def convolve2d(
 
 
 def correlate2d(
-    in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0, precision: Any = None
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: ArrayLike = 0,
+    precision: PrecisionLike = None,
 ) -> Array:
     """The correlation of two arrays of rank 2; see `convolve2d`."""
     in1, in2 = _images("correlate2d", in1, in2, mode)
     return _bounded("correlate2d", in1, _reversed(conjugate(in2)), mode, boundary, fillvalue, precision)
 
 
-def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Array:
+def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Axes | None = None) -> Array:
     """The convolution of two arrays of the same rank by Fourier transforms.
 
     Args:

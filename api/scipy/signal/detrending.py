@@ -11,6 +11,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, canonical_axis
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.joining import concatenate
 from primax.numpy.promotion import known_integers, promote
 from primax.numpy.reductions import sum as sum_
@@ -24,7 +25,7 @@ _TYPES = {"linear": "linear", "l": "linear", "constant": "constant", "c": "const
 
 
 def detrend(
-    data: Any, axis: int = -1, type: str = "linear", bp: int | Sequence[int] = 0, overwrite_data: None = None
+    data: ArrayLike, axis: int = -1, type: str = "linear", bp: int | Sequence[int] = 0, overwrite_data: None = None
 ) -> Array:
     """A signal minus its least-squares line, or minus its mean.
 

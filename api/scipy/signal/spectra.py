@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, ConcretizationTypeError, get_aval
 from primax.extend.provisional.arguments import among, canonical_axis, integer, naming, read_size
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import zeros
 from primax.numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq
 from primax.numpy.indexing import getitem, take_slice
@@ -35,9 +36,9 @@ _BOUNDARIES: dict[Any, dict[str, str]] = {
 
 
 def welch(
-    x: Any,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    x: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: str | ArrayLike | tuple[Any, ...] = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,
@@ -81,10 +82,10 @@ def welch(
 
 
 def csd(
-    x: Any,
-    y: Any,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    x: ArrayLike,
+    y: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: str | ArrayLike | tuple[Any, ...] = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,
@@ -104,9 +105,9 @@ def csd(
 
 
 def stft(
-    x: Any,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    x: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: str | ArrayLike | tuple[Any, ...] = "hann",
     nperseg: int = 256,
     noverlap: int | None = None,
     nfft: int | None = None,
@@ -164,9 +165,9 @@ def stft(
 
 
 def istft(
-    Zxx: Any,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    Zxx: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: str | ArrayLike | tuple[Any, ...] = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,

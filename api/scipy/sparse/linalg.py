@@ -13,6 +13,7 @@ from primax import numpy as pnp
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, integer
+from primax.extend.provisional.typing import ArrayLike
 from primax.flatten_util import ravel_pytree
 
 __all__ = ["bicgstab", "cg", "gmres"]
@@ -350,7 +351,14 @@ _ARGS = """
 
 
 def cg(
-    A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, maxiter: int | None = None, M: Any = None
+    A: ArrayLike | Callable[[Any], Any],
+    b: object,
+    x0: object = None,
+    *,
+    tol: ArrayLike = 1e-5,
+    atol: ArrayLike = 0.0,
+    maxiter: int | None = None,
+    M: ArrayLike | Callable[[Any], Any] | None = None,
 ) -> tuple[Any, Any]:
     return _solve("cg", _cg, A, b, x0, tol, atol, maxiter, M, True)
 
@@ -375,7 +383,14 @@ cg.__doc__ = (
 
 
 def bicgstab(
-    A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, maxiter: int | None = None, M: Any = None
+    A: ArrayLike | Callable[[Any], Any],
+    b: object,
+    x0: object = None,
+    *,
+    tol: ArrayLike = 1e-5,
+    atol: ArrayLike = 0.0,
+    maxiter: int | None = None,
+    M: ArrayLike | Callable[[Any], Any] | None = None,
 ) -> tuple[Any, Any]:
     return _solve("bicgstab", _bicgstab, A, b, x0, tol, atol, maxiter, M, False)
 
@@ -391,15 +406,15 @@ bicgstab.__doc__ = "Solve A x = b by stabilized biconjugate gradients." + _ARGS.
 
 
 def gmres(
-    A: Any,
-    b: Any,
-    x0: Any = None,
+    A: ArrayLike | Callable[[Any], Any],
+    b: object,
+    x0: object = None,
     *,
-    tol: Any = 1e-5,
-    atol: Any = 0.0,
+    tol: ArrayLike = 1e-5,
+    atol: ArrayLike = 0.0,
     restart: int = 20,
     maxiter: int | None = None,
-    M: Any = None,
+    M: ArrayLike | Callable[[Any], Any] | None = None,
     solve_method: str = "batched",
 ) -> tuple[Any, Any]:
     size = integer("gmres", "restart", restart)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from primax.extend.core import Array
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.formulas import bessel_i0, bessel_i1
 from primax.numpy.programs import one_program
 from primax.plugins.special import bessel_i0e_p, bessel_i1e_p
@@ -17,7 +16,7 @@ i1e = bound("i1e", bessel_i1e_p, "x", "exp(-abs(x)) times the modified Bessel fu
 
 
 @one_program("")
-def i0(x: Any) -> Array:
+def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of order 0.
 
     Args:
@@ -28,7 +27,7 @@ def i0(x: Any) -> Array:
 
 
 @one_program("")
-def i1(x: Any) -> Array:
+def i1(x: ArrayLike) -> Array:
     """The modified Bessel function of order 1.
 
     Args:

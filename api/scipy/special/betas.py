@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.core import Array, get_aval
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import cast
 from primax.numpy.rounding import floor, round
@@ -26,7 +27,7 @@ __all__ = ["beta", "betainc", "betaln", "comb", "poch"]
 _HALF_LOG_TWO_PI = 0.5 * _log(2 * pi)
 
 
-def betainc(a: Any, b: Any, x: Any) -> Array:
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function.
 
     Args:
@@ -40,7 +41,7 @@ def betainc(a: Any, b: Any, x: Any) -> Array:
 
 
 @one_program("")
-def betaln(a: Any, b: Any) -> Array:
+def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """The logarithm of the absolute value of the beta function.
 
     Args:
@@ -116,7 +117,7 @@ _beta_size.defjvp(_beta_size_jvp, symbolic_zeros=True)
 
 
 @one_program("")
-def beta(a: Any, b: Any) -> Array:
+def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """The beta function, gamma(a) gamma(b) / gamma(a + b).
 
     Args:
@@ -133,7 +134,7 @@ def beta(a: Any, b: Any) -> Array:
 
 
 @one_program("", named="poch")
-def poch(z: Any, m: Any) -> Array:
+def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """Pochhammer's symbol, gamma(z + m) / gamma(z).
 
     Args:
@@ -188,7 +189,7 @@ _poch.defjvp(_poch_jvp, symbolic_zeros=True)
 
 
 @one_program("repetition", named="comb")
-def comb(N: Any, k: Any, *, repetition: bool = False) -> Array:
+def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     """The number of ways to choose k of N things.
 
     Args:

@@ -11,6 +11,7 @@ from primax import lax
 from primax import numpy as pnp
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.programs import one_program
 from primax.plugins.special import lgamma_p
 from primax.scipy.special.evaluation import compiled, polynomial
@@ -110,7 +111,7 @@ _complex_program = compiled(_loggamma)
 
 
 @one_program("")
-def loggamma(x: Any) -> Array:
+def loggamma(x: ArrayLike) -> Array:
     """The principal branch of the logarithm of the gamma function, which is continuous except at negative numbers.
 
     Args:

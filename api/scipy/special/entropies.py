@@ -10,6 +10,7 @@ import numpy as np
 
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
+from primax.extend.provisional.typing import ArrayLike, Axes
 from primax.nn.exponentials import log_softmax as log_softmax_
 from primax.nn.exponentials import logsumexp
 from primax.nn.exponentials import softmax as softmax_
@@ -38,7 +39,7 @@ __all__ = [
 
 
 @one_program("")
-def expit(x: Any) -> Array:
+def expit(x: ArrayLike) -> Array:
     """The logistic function, 1 / (1 + exp(-x)).
 
     Args:
@@ -48,7 +49,7 @@ def expit(x: Any) -> Array:
 
 
 @one_program("")
-def logit(x: Any) -> Array:
+def logit(x: ArrayLike) -> Array:
     """The inverse of `expit`, log(x / (1 - x)).
 
     Args:
@@ -78,7 +79,7 @@ _logit.defjvps(lambda t, out, x: t * _logit_slope(x))
 
 
 @one_program("")
-def xlogy(x: Any, y: Any) -> Array:
+def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """x log(y), which is 0 for x = 0.
 
     Args:
@@ -95,7 +96,7 @@ def xlogy(x: Any, y: Any) -> Array:
 
 
 @one_program("")
-def xlog1py(x: Any, y: Any) -> Array:
+def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """x log(1 + y), which is 0 for x = 0.
 
     Args:
@@ -153,7 +154,7 @@ _quotient.defjvp(_quotient_jvp, symbolic_zeros=True)
 
 
 @one_program("")
-def entr(x: Any) -> Array:
+def entr(x: ArrayLike) -> Array:
     """-x log(x), which is 0 for x = 0, and minus infinity for negative x.
 
     Args:
@@ -186,7 +187,7 @@ _entr.defjvps(lambda t, _, x: t * _entr_slope(x))
 
 
 @one_program("")
-def rel_entr(p: Any, q: Any) -> Array:
+def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """p log(p / q), which is 0 for p = 0 and q >= 0, and infinity if p or q is negative.
 
     Args:
@@ -280,7 +281,7 @@ _relative_difference.defjvp(_relative_difference_jvp, symbolic_zeros=True)
 
 
 @one_program("")
-def kl_div(p: Any, q: Any) -> Array:
+def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """p log(p / q) - p + q, which is never negative; infinity where p or q is negative.
 
     Args:
@@ -296,7 +297,7 @@ def kl_div(p: Any, q: Any) -> Array:
 
 
 @one_program("")
-def boxcox(x: Any, lmbda: Any) -> Array:
+def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """The Box-Cox transformation: (x**lmbda - 1) / lmbda, and log(x) for lmbda = 0.
 
     Args:
@@ -306,7 +307,7 @@ def boxcox(x: Any, lmbda: Any) -> Array:
 
 
 @one_program("")
-def boxcox1p(x: Any, lmbda: Any) -> Array:
+def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """The Box-Cox transformation of 1 + x.
 
     Args:
@@ -374,7 +375,7 @@ def _power_slope_jvp(logarithm: Any, primals: Any, tangents: Any) -> tuple[Any, 
 _power_slope.defjvp(_power_slope_jvp, symbolic_zeros=True)
 
 
-def softmax(x: Any, /, *, axis: Any = None) -> Array:
+def softmax(x: ArrayLike, /, *, axis: Axes | None = None) -> Array:
     """exp(x) / sum(exp(x)) along axes, without overflow.
 
     Args:
@@ -384,7 +385,7 @@ def softmax(x: Any, /, *, axis: Any = None) -> Array:
     return softmax_(x, axis)
 
 
-def log_softmax(x: Any, /, *, axis: Any = None) -> Array:
+def log_softmax(x: ArrayLike, /, *, axis: Axes | None = None) -> Array:
     """The logarithm of `softmax`.
 
     Args:

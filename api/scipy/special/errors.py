@@ -10,6 +10,7 @@ import numpy as np
 
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import integer
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.programs import one_program
 from primax.numpy.rounding import clip
 from primax.numpy.selection import where
@@ -32,7 +33,7 @@ _DENSITY_AT_ZERO = 1 / sqrt(2 * pi)
 
 
 @one_program("")
-def ndtr(x: Any) -> Array:
+def ndtr(x: ArrayLike) -> Array:
     """The distribution function of the standard normal distribution.
 
     Args:
@@ -58,7 +59,7 @@ _ndtr.defjvps(lambda t, out, x: t * bell(x) * _DENSITY_AT_ZERO)
 
 
 @one_program("series_order")
-def log_ndtr(x: Any, series_order: int = 3) -> Array:
+def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """The logarithm of `ndtr`, accurate even where `ndtr` underflows.
 
     Args:
@@ -111,7 +112,7 @@ _log_ndtr.defjvps(lambda t, out, x: t * _inverse_mills_ratio(x))
 
 
 @one_program("")
-def ndtri(p: Any) -> Array:
+def ndtri(p: ArrayLike) -> Array:
     """The inverse of `ndtr`, the quantiles of the standard normal distribution.
 
     Args:

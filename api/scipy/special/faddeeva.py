@@ -12,6 +12,7 @@ from primax import lax
 from primax import numpy as pnp
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.promotion import cast, strong
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.special import erf_inv_p
@@ -30,7 +31,7 @@ def _dawsn(x: Any) -> Array:
 _dawsn_program = compiled(_dawsn)
 
 
-def dawsn(x: Any) -> Array:
+def dawsn(x: ArrayLike) -> Array:
     """Dawson's integral, exp(-x**2) times the integral of exp(t**2) from 0 to x.
 
     Args:
@@ -54,7 +55,7 @@ def _erfcx(x: Any) -> Array:
 _erfcx_program = compiled(_erfcx)
 
 
-def erfcx(x: Any) -> Array:
+def erfcx(x: ArrayLike) -> Array:
     """exp(x**2) times the complementary error function.
 
     Args:
@@ -98,7 +99,7 @@ _erfcinv.defjvps(lambda t, out, y: t * _erfcinv_slope(y))
 _erfcinv_program = compiled(_erfcinv)
 
 
-def erfcinv(y: Any) -> Array:
+def erfcinv(y: ArrayLike) -> Array:
     """The inverse of the complementary error function.
 
     Args:
@@ -172,7 +173,7 @@ def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
 _wofz_program = compiled(_wofz)
 
 
-def wofz(z: Any) -> Array:
+def wofz(z: ArrayLike) -> Array:
     """The Faddeeva function, exp(-z**2) erfc(-i z).
 
     Args:

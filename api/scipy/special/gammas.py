@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from math import log as _log
 from math import pi, sqrt
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import integer
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import full_like, zeros_like
 from primax.numpy.division import power
 from primax.numpy.programs import one_program
@@ -45,7 +46,7 @@ gammaincc = bound(
 
 
 @one_program("")
-def digamma(x: Any) -> Array:
+def digamma(x: ArrayLike) -> Array:
     """The derivative of `gammaln`.
 
     Args:
@@ -60,7 +61,7 @@ def digamma(x: Any) -> Array:
 
 
 @one_program("", named="gammasgn")
-def gammasgn(x: Any) -> Array:
+def gammasgn(x: ArrayLike) -> Array:
     """The sign of the gamma function; NaN at negative integers.
 
     Args:
@@ -78,7 +79,7 @@ def gammasgn(x: Any) -> Array:
 
 
 @one_program("")
-def gamma(x: Any) -> Array:
+def gamma(x: ArrayLike) -> Array:
     """The gamma function.
 
     Args:
@@ -299,7 +300,7 @@ trigamma_difference.defjvp(
 )
 
 
-def multigammaln(a: Any, d: Any) -> Array:
+def multigammaln(a: ArrayLike, d: SupportsIndex) -> Array:
     """The logarithm of the multivariate gamma function.
 
     Args:
@@ -317,7 +318,7 @@ def multigammaln(a: Any, d: Any) -> Array:
 
 
 @one_program("exact")
-def factorial(n: Any, exact: bool = False) -> Array:
+def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """The factorial, gamma(n + 1); 0 for negative numbers.
 
     Args:

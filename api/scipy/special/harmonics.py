@@ -13,6 +13,7 @@ from primax import numpy as pnp
 from primax.extend import dtypes
 from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.provisional.arguments import integer
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.promotion import broadcast, host_values, strong
 from primax.plugins.calls import jit
 from primax.plugins.custom_derivatives import custom_jvp
@@ -63,7 +64,7 @@ def _(v: int, n_iter: int, primals: Any, tangents: Any) -> tuple[Any, Any]:
 _bessel_program = jit(_bessel, static_argnums=(0, 1))
 
 
-def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
+def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """Bessel functions of the first kind, of orders 0 to v.
 
     Args:
@@ -132,7 +133,9 @@ def _harmonic(n_max: int, n: Any, m: Any, theta: Any, phi: Any) -> Array:
     return lax.complex(p * pnp.cos(angle), p * pnp.sin(angle))
 
 
-def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: None = None, n_max: int | None = None) -> Array:
+def sph_harm_y(
+    n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike, diff_n: None = None, n_max: int | None = None
+) -> Array:
     """Orthonormal spherical harmonics, with the phase of Condon and Shortley.
 
     Args:

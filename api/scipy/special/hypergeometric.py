@@ -10,6 +10,7 @@ import numpy as np
 from primax import jvp, lax
 from primax import numpy as pnp
 from primax.extend.core import Array
+from primax.extend.provisional.typing import ArrayLike
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.special import lgamma_p
 from primax.scipy.special.evaluation import compiled, evaluated
@@ -168,7 +169,7 @@ _hyp1f1.defjvp(_hyp1f1_jvp, symbolic_zeros=True)
 _hyp1f1_program = compiled(_hyp1f1)
 
 
-def hyp1f1(a: Any, b: Any, x: Any) -> Array:
+def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Kummer's confluent hypergeometric function.
 
     Args:
@@ -251,7 +252,7 @@ _hyp2f1.defjvp(_hyp2f1_jvp, symbolic_zeros=True)
 _hyp2f1_program = compiled(_hyp2f1)
 
 
-def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
+def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Gauss's hypergeometric function.
 
     Args:

@@ -10,6 +10,7 @@ import numpy as np
 from primax import lax
 from primax import numpy as pnp
 from primax.extend.core import Array, get_aval
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import cast
 from primax.plugins.custom_derivatives import custom_jvp
@@ -75,7 +76,7 @@ def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
 _exp1_program = compiled(_exp1)
 
 
-def exp1(x: Any) -> Array:
+def exp1(x: ArrayLike) -> Array:
     """The exponential integral E1, the integral of exp(-t) / t from x to infinity.
 
     Args:
@@ -119,7 +120,7 @@ def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
 _expi_program = compiled(_expi)
 
 
-def expi(x: Any) -> Array:
+def expi(x: ArrayLike) -> Array:
     """The exponential integral Ei, the principal value of the integral of exp(t) / t from minus infinity to x.
 
     Args:
@@ -186,7 +187,7 @@ _expn_program = compiled(_expn)
 
 
 @one_program("", named="expn")
-def expn(n: Any, x: Any) -> Array:
+def expn(n: ArrayLike, x: ArrayLike) -> Array:
     """The generalized exponential integral, the integral of exp(-x t) / t**n from 1 to infinity.
 
     Args:
@@ -259,7 +260,7 @@ def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
 _sici_program = compiled(_sici)
 
 
-def sici(x: Any) -> tuple[Any, Any]:
+def sici(x: ArrayLike) -> tuple[Any, Any]:
     """The sine and cosine integrals, Si(x) and Ci(x).
 
     Args:
@@ -331,7 +332,7 @@ def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
 _fresnel_program = compiled(_fresnel)
 
 
-def fresnel(x: Any) -> tuple[Any, Any]:
+def fresnel(x: ArrayLike) -> tuple[Any, Any]:
     """The Fresnel integrals S and C: the integrals of sin(pi t**2 / 2) and cos(pi t**2 / 2) from 0 to x.
 
     Args:
@@ -386,7 +387,7 @@ def _spence_slope(x: Any) -> Array:
 _spence_program = compiled(_spence)
 
 
-def spence(x: Any) -> Array:
+def spence(x: ArrayLike) -> Array:
     """Spence's function, the integral of log(t) / (1 - t) from 1 to x, which is the dilogarithm of 1 - x.
 
     Args:

@@ -12,6 +12,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.interpreters import ad
 from primax.extend.provisional.arguments import rename
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import asarray
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import broadcast, promote
@@ -64,11 +65,11 @@ def bound(name: str, primitive: Any, names: str, sentence: str) -> Callable[...,
     """
 
     @one_program("")
-    def unary(x: Any) -> Array:
+    def unary(x: ArrayLike) -> Array:
         return primitive.bind(*real(name, x))
 
     @one_program("")
-    def binary(a: Any, x: Any) -> Array:
+    def binary(a: ArrayLike, x: ArrayLike) -> Array:
         return primitive.bind(*real(name, a, x))
 
     function: Callable[..., Any] = unary if len(names.split(", ")) == 1 else binary

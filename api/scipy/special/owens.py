@@ -9,6 +9,7 @@ import numpy as np
 
 from primax import numpy as pnp
 from primax.extend.core import Array
+from primax.extend.provisional.typing import ArrayLike
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.scipy.special.errors import erf, erfc
 from primax.scipy.special.evaluation import compiled, evaluated
@@ -57,7 +58,7 @@ _owens_t.defjvp(_owens_t_jvp)
 _program = compiled(_owens_t)
 
 
-def owens_t(h: Any, a: Any) -> Array:
+def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Owen's T function: the probability that X > h and 0 < Y < a X, for independent standard normal X and Y.
 
     Args:

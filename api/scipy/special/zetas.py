@@ -13,6 +13,7 @@ import numpy as np
 
 from primax.extend.core import Array
 from primax.extend.provisional.arguments import integer, naming
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import asarray
 from primax.numpy.division import power
 from primax.numpy.programs import one_program
@@ -27,7 +28,7 @@ __all__ = ["bernoulli", "polygamma", "zeta"]
 
 
 @one_program("")
-def polygamma(n: Any, x: Any) -> Array:
+def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of order n of `digamma`.
 
     Args:
@@ -45,7 +46,7 @@ def polygamma(n: Any, x: Any) -> Array:
 
 
 @one_program("")
-def zeta(x: Any, q: Any = None) -> Array:
+def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     """Hurwitz's zeta function, the sum of (k + q)**-x over k = 0, 1, ...; Riemann's zeta function if q is None.
 
     Args:

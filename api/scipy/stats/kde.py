@@ -64,7 +64,7 @@ class gaussian_kde:
         if weights is None:
             weights = pnp.full(n, 1 / n, data.dtype)
         else:
-            weights = pnp.asarray(*promote("gaussian_kde", weights)).astype(data.dtype)
+            weights = pnp.asarray(promote("gaussian_kde", weights)[0]).astype(data.dtype)
             if weights.shape != (n,):
                 raise ValueError(f"gaussian_kde: weights must have the shape ({n},), got {weights.shape}")
             weights = weights / pnp.sum(weights)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from primax import numpy as pnp
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, integer
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import promote
 from primax.numpy.reductions import FLOAT32, is_half
@@ -72,7 +74,9 @@ def _most_common(a: Any, axis: int) -> tuple[Any, Any]:
 
 
 @one_program("axis nan_policy keepdims", named="mode")
-def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
+def mode(
+    a: ArrayLike | Sequence[Any], axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
+) -> ModeResult:
     """The most common value along an axis, the smallest of several, and its count.
 
     Args:
@@ -134,7 +138,7 @@ def _ranks(a: Any, method: str, axis: int) -> Array:
 
 
 @one_program("method axis nan_policy", named="rankdata")
-def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Array:
+def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Array:
     """Ranks of the elements of an array, from 1 on.
 
     Args:
@@ -164,7 +168,9 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
 
 
 @one_program("axis ddof nan_policy keepdims")
-def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Array:
+def sem(
+    a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False
+) -> Array:
     """The standard error of the mean: the standard deviation divided by the square root of the number of elements.
 
     Args:
@@ -195,5 +201,5 @@ def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagat
     if nan_policy == "omit":
         count = pnp.sum(~_is_nan(a), axis=axis, keepdims=keepdims)
         return pnp.nanstd(a, axis=axis, ddof=ddof, keepdims=keepdims) / pnp.sqrt(count).astype(a.dtype)
-    count = a.size if axis is None else a.shape[axis]
-    return pnp.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / pnp.sqrt(pnp.asarray(count, a.dtype))
+    size = a.size if axis is None else a.shape[axis]
+    return pnp.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / pnp.sqrt(pnp.asarray(size, a.dtype))
