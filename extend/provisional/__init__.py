@@ -33,6 +33,7 @@ __all__ = [
     "sharding_rule",
     "tracing",
     "transformations",
+    "typing",
 ]
 
 __getattr__, __dir__ = lazy_names(__name__, __all__, __all__)
