@@ -101,11 +101,15 @@ def drawing() -> str:
             f'{_RIGHT + 8} {end:.0f}"/><path class="head" d="M{_RIGHT} {end:.0f} l12 -6 v12 z"/>'
         )
     style = (
-        "rect{fill:#fff;stroke:#456;stroke-width:1.5}text{font:13px sans-serif;fill:#222}"
-        ".title{font-weight:bold;font-size:15px}.lines{text-anchor:end;fill:#678}.files{font:11px monospace;fill:#456}"
-        "path{fill:none;stroke:#89a}.head{fill:#89a;stroke:none}"
+        "svg{font:13px system-ui,sans-serif;color:#222;--paper:#fff;--edge:#456;--faint:#567;--arrow:#89a}"
+        "@media (prefers-color-scheme:dark){"
+        "svg{color:#e4e9f2;--paper:#181e29;--edge:#7d8fb0;--faint:#a7b2c6;--arrow:#66779a}}"
+        "rect{fill:var(--paper);stroke:var(--edge);stroke-width:1.5}text{fill:currentColor}"
+        ".title{font-weight:bold;font-size:15px}.lines{text-anchor:end;fill:var(--faint)}"
+        ".files{font:11px ui-monospace,monospace;fill:var(--faint)}path{fill:none;stroke:var(--arrow)}"
+        ".head{fill:var(--arrow);stroke:none}"
     )
-    parts = [f"<style>{style}</style>", f'<rect width="{_WIDTH}" height="{top}" style="stroke:none"/>', *arcs, *boxes]
+    parts = [f"<style>{style}</style>", *arcs, *boxes]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {top}" role="img" '
         'aria-label="The rooms of primax and their imports, from api/ at the top to core/ at the bottom">\n'
