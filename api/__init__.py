@@ -15,7 +15,7 @@ from primax.core.config import check_tracer_leaks as checking_leaks
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
 from primax.extend.host.plugin_host import host
-from primax.extend.lazy_names import lazy_names
+from primax.extend.lazy_names import advise, lazy_names
 from primax.extend.options import (
     check_rules,
     check_tracer_leaks,
@@ -282,5 +282,6 @@ _FUNCTIONS = {
 }
 
 host.catalog.own_version = __version__
+advise("primax.porting.remedies")
 
 __getattr__, __dir__ = lazy_names(__name__, (*__all__, "__version__"), _SUBMODULES, _FUNCTIONS)

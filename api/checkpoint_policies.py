@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from primax.extend.lazy_names import explain_absent
 from primax.plugins.remat.policies import (
     checkpoint_dots,
     checkpoint_dots_with_no_batch_dims,
@@ -28,3 +29,4 @@ __all__ = [
     "save_only_these_names",
 ]
 __dir__ = __all__.copy
+explain_absent(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from primax.extend.lazy_names import explain_absent
 from primax.interpreters.tangents import SymbolicZero, zero_from_primal
 from primax.plugins.custom_derivatives import (
     CustomVJPPrimal,
@@ -31,3 +32,4 @@ __all__ = [
     "zero_from_primal",
 ]
 __dir__ = __all__.copy
+explain_absent(__name__)

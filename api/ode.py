@@ -11,6 +11,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval, tree
 from primax.extend.held_programs import partition
+from primax.extend.lazy_names import explain_absent
 from primax.extend.provisional.arguments import real_number
 from primax.extend.provisional.transformations import vjp
 from primax.extend.provisional.typing import ArrayLike
@@ -25,6 +26,7 @@ from primax.plugins.custom_derivatives import closure_convert, custom_vjp
 
 __all__ = ["odeint"]
 __dir__ = __all__.copy
+explain_absent(__name__)
 
 # J. R. Dormand and P. J. Prince, "A family of embedded Runge-Kutta formulae" (1980): nodes, stages, the solution of
 # fifth order, and its difference from the solution of fourth order. The last stage is the next step's first.

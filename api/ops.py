@@ -11,6 +11,7 @@ import numpy as np
 from primax import numpy as pnp
 from primax.extend import dtypes
 from primax.extend.core import Array, Tracer, get_aval
+from primax.extend.lazy_names import explain_absent
 from primax.extend.provisional.arguments import integer, rename
 from primax.extend.provisional.typing import ArrayLike, ShardingLike
 from primax.numpy.promotion import host_values
@@ -19,6 +20,7 @@ from primax.plugins.resharding import resharded
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 __dir__ = __all__.copy
+explain_absent(__name__)
 
 _ARGS = """
 

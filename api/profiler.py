@@ -14,6 +14,7 @@ from typing import Any
 from primax.core import _jaxlib
 from primax.core.trace_state import fast_path_blockers
 from primax.extend.backend import get_backend
+from primax.extend.lazy_names import explain_absent
 from primax.extend.provisional.arguments import check_function, integer
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "trace",
 ]
 __dir__ = __all__.copy
+explain_absent(__name__)
 
 ProfileOptions = _jaxlib.profiler.ProfileOptions
 ProfileData = _jaxlib.profile_data.ProfileData

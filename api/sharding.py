@@ -1,5 +1,6 @@
 """Meshes of devices and shardings of arrays."""
 
+from primax.extend.lazy_names import explain_absent
 from primax.extend.provisional.mesh_context import get_abstract_mesh, get_mesh, set_mesh, use_abstract_mesh
 from primax.interpreters.runtime.sharding.mesh import AbstractMesh, AxisType, Mesh, PartitionSpec
 from primax.interpreters.runtime.sharding.shardings import NamedSharding, Sharding, SingleDeviceSharding
@@ -22,3 +23,4 @@ __all__ = [
     "use_abstract_mesh",
 ]
 __dir__ = __all__.copy
+explain_absent(__name__)

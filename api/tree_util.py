@@ -41,6 +41,7 @@ from primax.core.tree import (
     treedef_is_leaf,
     treedef_tuple,
 )
+from primax.extend.lazy_names import explain_absent
 
 default_registry = registry
 KeyEntry: TypeAlias = Hashable  # one step of a path: a `DictKey`, a `SequenceKey`, or a key of a registered class
@@ -86,3 +87,4 @@ __all__ = [
     "treedef_tuple",
 ]
 __dir__ = __all__.copy
+explain_absent(__name__)

@@ -9,6 +9,7 @@ from typing import Any
 from primax.core import tree
 from primax.core.text.debug_info import DebugInfo, source_of
 from primax.core.tree import flatten_axes, keystr
+from primax.extend.lazy_names import explain_absent
 from primax.extend.linear_util import transformation_with_aux2
 from primax.interpreters.call_signature import StaticArguments, positions_and_names, shaped_abstractify
 
@@ -22,6 +23,7 @@ __all__ = [
     "shaped_abstractify",
 ]
 __dir__ = __all__.copy
+explain_absent(__name__)
 
 
 @transformation_with_aux2

@@ -10,6 +10,7 @@ import numpy as np
 from primax.core import _jaxlib
 from primax.core._jaxlib import Device
 from primax.extend.clients import Client, Program, get_backend
+from primax.extend.lazy_names import explain_absent
 from primax.extend.provisional.arguments import read_size
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.device_put import compile_options
@@ -44,6 +45,7 @@ __all__ = [
     "register_platform",
 ]
 __dir__ = __all__.copy
+explain_absent(__name__)
 
 
 def host_value(x: Array) -> np.ndarray[Any, Any]:

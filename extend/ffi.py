@@ -11,6 +11,7 @@ from primax.core import _jaxlib, dtypes
 from primax.core.avals import ShapedArray, get_aval
 from primax.core.caller import author
 from primax.extend.host.plugin_host import host
+from primax.extend.lazy_names import explain_absent
 from primax.extend.provisional.ffi import ffi_call_p, ffi_targets, vmap_methods
 from primax.extend.stablehlo.custom_calls import TYPED, Layout, build_ffi_lowering_function, ffi_lowering, freeze
 
@@ -24,6 +25,7 @@ __all__ = [
     "register_ffi_type",
 ]
 __dir__ = __all__.copy
+explain_absent(__name__)
 
 
 def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: object) -> None:

@@ -1,14 +1,25 @@
-"""Names of a module that are imported when they are first used."""
+"""Names of a module that are imported when they are first used, and errors that say what to use for absent ones."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
-from types import MappingProxyType
+from types import FrameType, MappingProxyType
 from typing import Any
 
-__all__ = ["lazy_names"]
+__all__ = ["advise", "explain_absent", "lazy_names", "missing_name"]
+
+_advisers: list[str] = []
+
+
+def advise(module: str) -> None:
+    """Let a module explain absent names.
+
+    Args:
+      module: one with a function `remedy(module, name) -> str`, which is imported when a name is first absent.
+    """
+    _advisers.append(module)
 
 
 def lazy_names(
@@ -32,6 +43,43 @@ def lazy_names(
             return value
         if name in submodules:
             return import_module(f"{module}.{name}")
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        raise missing_name(module, name)
 
     return load, lambda: sorted({*public, *submodules})
+
+
+def explain_absent(module: str) -> None:
+    """Give a module a `__getattr__` that raises `missing_name`. Type checkers do not see it."""
+
+    def absent(name: str) -> Any:
+        raise missing_name(module, name)
+
+    vars(sys.modules[module]).setdefault("__getattr__", absent)
+
+
+def missing_name(module: str, name: str, text: str = "") -> AttributeError | ImportError:
+    """The error for an absent name of a module, for its `__getattr__` to raise.
+
+    Args:
+      module: the name of the module.
+      name: the absent name.
+      text: what the error says if there is no advice; by default only that the module has no such attribute.
+
+    Returns:
+      An AttributeError; for `from module import name`, where Python would hide its text, an ImportError if there is
+      advice.
+    """
+    absent = f"module {module!r} has no attribute {name!r}"
+    advice = [] if name.startswith("_") else [import_module(each).remedy(module, name) for each in _advisers]
+    if not any(advice):
+        return AttributeError(text or absent)
+    remedy = "; ".join(filter(None, advice))
+    if _imports(sys._getframe(2)):
+        return ImportError(f"cannot import name {name!r} from {module!r}: {remedy}", name=module)
+    return AttributeError(f"{absent}: {remedy}")
+
+
+def _imports(frame: FrameType) -> bool:
+    """Whether a frame is about to bind a name by `from module import name`."""
+    code: int = import_module("opcode").opmap["IMPORT_FROM"]
+    return frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == code

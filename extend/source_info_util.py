@@ -9,6 +9,7 @@ from typing import Any
 from primax.core._jaxlib import Traceback
 from primax.core.source_info import register_exclusion, scope_of, user_frame, user_frames
 from primax.core.trace_state import thread
+from primax.extend.lazy_names import explain_absent
 
 __all__ = [
     "current",
@@ -19,6 +20,7 @@ __all__ = [
     "user_frame",
 ]
 __dir__ = __all__.copy
+explain_absent(__name__)
 
 
 def current() -> Any:

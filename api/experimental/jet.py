@@ -19,6 +19,7 @@ from primax import numpy as pnp
 from primax.extend import dtypes
 from primax.extend.core import Literal, get_aval
 from primax.extend.interpreter import replay
+from primax.extend.lazy_names import explain_absent
 from primax.extend.linearity import linearity_of
 from primax.extend.provisional.arguments import check_function
 from primax.plugins.arithmetic import div_p, mul_p
@@ -30,6 +31,7 @@ from primax.plugins.structural import stop_gradient_p
 
 __all__ = ["jet", "jet2", "jet_rules"]
 __dir__ = __all__.copy
+explain_absent(__name__)
 
 Terms = Any  # a list of the coefficients x_1, x_2, ...; None if all are zero
 

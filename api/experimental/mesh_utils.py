@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from primax.extend.backend import devices as all_devices
+from primax.extend.lazy_names import explain_absent
 from primax.extend.provisional.arguments import integer, sequence
 
 __all__ = ["create_device_mesh", "create_hybrid_device_mesh"]
 __dir__ = __all__.copy
+explain_absent(__name__)
 
 
 def _shape(function: str, argument: str, sizes: Any) -> tuple[int, ...]:

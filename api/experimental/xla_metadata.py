@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.extend.core import tree
+from primax.extend.lazy_names import explain_absent
 from primax.extend.provisional.compiler_attributes import compiler_attributes
 from primax.plugins.remat import checkpoint_name
 
 __all__ = ["set_xla_metadata", "xla_metadata_call"]
 __dir__ = __all__.copy
+explain_absent(__name__)
 
 
 def set_xla_metadata(x: Any = None, **attributes: object) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as _numpy
 
+from primax.extend.lazy_names import missing_name
 from primax.numpy.aliases import *
 from primax.numpy.constants import *
 from primax.numpy.contractions import *
@@ -78,9 +79,9 @@ def __getattr__(name: str) -> Any:
     if name in _FUNCTIONS:
         function = globals()[name] = getattr(import_module(_FUNCTIONS[name]), name)
         return function
-    if not name.startswith("_") and hasattr(_numpy, name):
-        raise AttributeError(f"primax.numpy.{name} is not supplied by any plugin yet")
-    raise AttributeError(f"module 'primax.numpy' has no attribute {name!r}")
+    is_of_numpy = not name.startswith("_") and hasattr(_numpy, name)
+    text = f"primax.numpy.{name} is not supplied by any plugin yet" if is_of_numpy else ""
+    raise missing_name("primax.numpy", name, text)
 
 
 def __dir__() -> list[str]:

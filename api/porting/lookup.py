@@ -87,9 +87,20 @@ def is_module(name: str) -> bool:
     return public or isinstance(counterpart, ModuleType)
 
 
+def is_ported_module(name: str) -> bool:
+    """Whether `primax port` takes a name for a module of JAX, among them those that JAX has removed."""
+    if is_module(name):
+        return True
+    path = table().renamed(name)
+    if path is not None:
+        return isinstance(find(path), ModuleType)
+    row = table().modules.get(name)
+    return row is not None and bool(row.renamed) and table().counterpart(name) is None
+
+
 def ported_path(name: str) -> str | None:
     """The path in primax that replaces a name of JAX; None if it has no counterpart."""
-    path = table().counterpart(name)
+    path = table().renamed(name) or table().counterpart(name)
     if path is None:
         return None
     try:

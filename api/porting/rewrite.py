@@ -11,7 +11,7 @@ from types import ModuleType
 
 from primax.core.config import config
 from primax.porting.edits import Edits
-from primax.porting.lookup import find, is_module, ported_path, stands_in
+from primax.porting.lookup import find, is_module, is_ported_module, ported_path, stands_in
 from primax.porting.names import Use, is_jax, uses_of
 from primax.porting.table import table
 
@@ -138,7 +138,7 @@ class _Rewriter:
         before = self.edits.between(self.edits.start(alias), self.edits.end(alias))
         if not is_jax(alias.name):
             return before
-        path = ported_path(alias.name) if is_module(alias.name) else None
+        path = ported_path(alias.name) if is_ported_module(alias.name) else None
         if path is None:
             self.tell_absent(alias, alias.name)
             return before
@@ -156,7 +156,7 @@ class _Rewriter:
             self._from_object(node)
             return
         if node.names[0].name == "*":
-            path = ported_path(node.module) if is_module(node.module) else None
+            path = ported_path(node.module) if is_ported_module(node.module) else None
             if path is None:
                 self.tell_absent(node, node.module)
             else:
@@ -331,14 +331,14 @@ class _Rewriter:
         while isinstance(node, ast.Attribute):
             nodes.append(node)
             node = node.value
-        if not is_module(root):
+        if not is_ported_module(root):
             return None
         name, leaf = root, None
         for attribute in reversed(nodes):
             if attribute.attr.startswith("__"):
                 break
             name, leaf = f"{name}.{attribute.attr}", attribute
-            if not is_module(name):
+            if not is_ported_module(name):
                 break
         return None if leaf is None else (leaf, name)
 

@@ -23,6 +23,7 @@ class Module:
       names: names whose counterparts have other paths, and these paths.
       stand_ins: names with another counterpart in the stand-in for JAX, and its path.
       notes: notes on names that have a counterpart.
+      renamed: names that JAX has removed, and the paths that `primax port` writes. In the stand-in they are absent.
       absent: names without a counterpart, and their remedies.
       later: names that primax does not have yet.
       inert: names without a counterpart that may be imported, and that raise an error when they are used.
@@ -34,6 +35,7 @@ class Module:
     why: str | None = None
     names: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
     later: frozenset[str] = frozenset()
     inert: frozenset[str] = frozenset()
@@ -41,7 +43,9 @@ class Module:
 
 
 def _module(row: dict[str, Any]) -> Module:
+    renamed = row.get("renamed", {})
     absent = {name: why for names, why in row.get("absent", {}).items() for name in names.split()}
+    absent |= {name: f"removed in JAX; use `{path}`" for name, path in renamed.items()}
     return Module(
         row["name"],
         row.get("to"),
@@ -49,6 +53,7 @@ def _module(row: dict[str, Any]) -> Module:
         row.get("why"),
         row.get("names", {}),
         row.get("notes", {}),
+        renamed,
         absent,
         frozenset(row.get("later", "").split()),
         frozenset(row.get("inert", "").split()),
@@ -87,6 +92,14 @@ class Table:
                 return f"{row.names[first]}.{inner}"
             if row.to is not None:
                 return f"{row.to}.{rest}" if rest else row.to
+        return None
+
+    def renamed(self, name: str) -> str | None:
+        """The path that `primax port` writes for a name that JAX has removed; None for other names."""
+        for row, rest in self._above(name):
+            first, _, inner = rest.partition(".")
+            if first in row.renamed:
+                return ".".join(filter(None, (row.renamed[first], inner)))
         return None
 
     def reason(self, name: str) -> str | None:

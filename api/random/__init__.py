@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NewType
 
+from primax.extend.lazy_names import explain_absent
 from primax.interpreters.runtime.array import Array
 from primax.plugins.random import (
     PRNGKey,
@@ -45,6 +46,7 @@ __all__ = [
     "wrap_key_data",
 ]
 __dir__ = __all__.copy
+explain_absent(__name__)
 
 for _module in (choices, counts, gammas, gaussian, integers, interval, inversion, vectors):
     __all__ += _module.__all__

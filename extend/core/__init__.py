@@ -69,6 +69,7 @@ from primax.extend.core.names import (
 from primax.extend.errors import ShardingTypeError
 from primax.extend.host.registry import Registry
 from primax.extend.host.samples import Sample
+from primax.extend.lazy_names import explain_absent
 from primax.extend.linear_util import DebugInfo
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.eval import ensure_compile_time_eval, eval_trace, get_opaque_trace_state
@@ -151,3 +152,4 @@ __all__ = [
     "valid_jaxtype",
 ]
 __dir__ = __all__.copy
+explain_absent(__name__)

@@ -20,6 +20,7 @@ from primax.core.errors import PluginError
 from primax.core.primitive import Primitive
 from primax.extend.host.plugin_host import host
 from primax.extend.host.registry import find_primitive
+from primax.extend.lazy_names import missing_name
 
 __all__: list[str] = []
 
@@ -56,8 +57,8 @@ class _View(ModuleType):
             if primitive is not None:
                 return primitive
             hint = nearest(name, [f"{known}_p" for known in host.primitives])
-            raise AttributeError(f"no active plugin has a primitive {name.removesuffix('_p')!r}{hint}")
-        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+            raise missing_name(self.__name__, name, f"no active plugin has a primitive {short!r}{hint}")
+        raise missing_name(self.__name__, name)
 
     def __dir__(self) -> list[str]:
         host.activate()

@@ -9,6 +9,7 @@ from primax.core.avals import get_aval
 from primax.core.rules import axis_batch_rules as fancy_primitive_batchers
 from primax.core.rules import batch_rules as primitive_batchers
 from primax.core.rules import sharding_rules
+from primax.extend.lazy_names import explain_absent
 from primax.extend.provisional.sharding_rule import implied_by_elementwise
 from primax.interpreters import batching
 from primax.interpreters.batching import (
@@ -46,6 +47,7 @@ __all__ = [
     "vectorized",
 ]
 __dir__ = __all__.copy
+explain_absent(__name__)
 
 Rule = Callable[..., Any]
 

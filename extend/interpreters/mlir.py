@@ -14,6 +14,7 @@ from primax.core import _jaxlib
 from primax.core.dimensions import is_dynamic
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.rules import lowering_rules
+from primax.extend.lazy_names import missing_name
 from primax.extend.stablehlo.element_lowering import physical_lowering
 from primax.extend.stablehlo.rules import broadcast_scalar, lower_fun, nary
 from primax.extend.stablehlo.shape_ops import (
@@ -103,7 +104,7 @@ def __getattr__(name: str) -> Any:
     elif name in _FUNCTIONS:
         value = getattr(import_module(_FUNCTIONS[name]), name)
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise missing_name(__name__, name)
     globals()[name] = value
     return value
 

@@ -10,6 +10,7 @@ from primax.core.dce import dce_jaxpr
 from primax.core.jaxpr import Jaxpr
 from primax.core.rules import dce_rules, partial_eval_jaxpr_rules, partial_eval_rules
 from primax.core.trace import current_trace, set_current_trace
+from primax.extend.lazy_names import explain_absent
 from primax.interpreters.partial_eval import PartialEval, partial_eval_jaxpr
 from primax.interpreters.partial_eval import close_over as convert_constvars_jaxpr
 from primax.interpreters.staging import StagingTrace, StagingTracer, trace_to_jaxpr
@@ -29,6 +30,7 @@ __all__ = [
     "trace_to_jaxpr_nounits",
 ]
 __dir__ = __all__.copy
+explain_absent(__name__)
 
 
 def trace_to_jaxpr_dynamic(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from primax.extend.lazy_names import explain_absent
 from primax.interpreters.runtime.eval import apply_primitive
 
 __all__ = ["apply_primitive"]
 __dir__ = __all__.copy
+explain_absent(__name__)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.core import _jaxlib
+from primax.extend.lazy_names import missing_name
 from primax.extend.mlir import dialects
 from primax.interpreters.runtime.mlir_context import shared_context
 
@@ -68,4 +69,4 @@ def __getattr__(name: str) -> Any:
     """Load `ir` or `passmanager` when it is first used."""
     if name in ("ir", "passmanager"):
         return getattr(_jaxlib, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise missing_name(__name__, name)

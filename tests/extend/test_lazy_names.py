@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import primax as px
+
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
@@ -37,3 +39,17 @@ def test_a_module_imports_its_names_when_they_are_first_used(package: str) -> No
 def test_a_name_that_a_module_lacks_raises_an_error(package: str) -> None:
     with pytest.raises(AttributeError, match="module 'lazily' has no attribute 'other'"):
         getattr(__import__(package), "other")  # noqa: B009
+
+
+def test_an_absent_name_of_jax_is_explained_where_it_is_used_and_where_it_is_imported() -> None:
+    with pytest.raises(
+        AttributeError, match=r"'primax' has no attribute 'tree_map': removed in JAX; use `primax\.tree_ut"
+    ):
+        _ = px.tree_map
+    assert not hasattr(px.sharding, "PositionalSharding")  # a module that is no package
+    with pytest.raises(ImportError, match=r"'PositionalSharding' from 'primax\.sharding': removed"):
+        exec("from primax.sharding import PositionalSharding")
+    with pytest.raises(ImportError, match=r"'tree_map' from 'primax': removed in JAX"):
+        exec("from primax import jit, tree_map")
+    with pytest.raises(ImportError, match=r"cannot import name 'nonsense' from 'primax' \("):
+        exec("from primax import nonsense")

@@ -59,8 +59,15 @@ def _rows(module: Module) -> Iterator[str]:
     for name in sorted({*module.names, *module.notes}):
         path = module.names.get(name, f"{to}.{name}")
         yield f"| `{name}` | `{path}` | {module.notes.get(name, '')} |".replace("|  |", "| |")
+    same: dict[str, list[str]] = {}
+    for name, path in sorted(module.renamed.items()):
+        parent = path.rpartition(".")[0]
+        same.setdefault(f"{parent}.*" if path == f"{parent}.{name}" else path, []).append(name)
+    for path, names in same.items():
+        path = path.replace("*", names[0]) if len(names) == 1 else path
+        yield f"| {_listed(names)} | `{path}` | removed in JAX; `primax port` writes this |"
     reasons: dict[str, list[str]] = {}
-    for name, why in sorted(module.absent.items()):
+    for name, why in sorted((name, why) for name, why in module.absent.items() if name not in module.renamed):
         reasons.setdefault(why, []).append(name)
     for why, names in sorted(reasons.items(), key=lambda row: row[1]):
         yield f"| {_listed(names)} | | {why} |"

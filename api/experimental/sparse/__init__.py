@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from primax.experimental.sparse.arrays import BCOO, bcoo_fromdense
 from primax.experimental.sparse.compressed import (
     BCSR,
@@ -64,6 +62,7 @@ from primax.experimental.sparse.storage import (
     bcoo_update_layout,
 )
 from primax.experimental.sparse.transform import sparsify
+from primax.extend.lazy_names import explain_absent
 
 __all__ = [
     "BCOO",
@@ -128,22 +127,4 @@ __all__ = [
     "value_and_grad",
 ]
 __dir__ = __all__.copy
-
-_ABSENT = frozenset(
-    "CuSparseEfficiencyWarning SparseTracer load_npz save_npz sparsify_raw "
-    "todense_p bcoo_conv_general_dilated bcoo_gather".split()
-)
-
-
-def __getattr__(name: str) -> Any:
-    """Explain that other names of JAX are absent.
-
-    Raises:
-      ImportError: JAX has the name; `from ... import` would hide the text of an AttributeError.
-      AttributeError: JAX does not have the name.
-    """
-    if name in _ABSENT or (name.startswith(("bcoo_", "bcsr_")) and name.endswith("_p")):
-        raise ImportError(
-            f"primax.experimental.sparse.{name} does not exist; see docs/sparse.md, and docs/porting.md for the reason"
-        )
-    raise AttributeError(f"module 'primax.experimental.sparse' has no attribute {name!r}")
+explain_absent(__name__)

@@ -444,7 +444,7 @@ def test_the_report_counts_absent_names_and_says_where_and_why(tmp_path: Path) -
     program = "import jax\nfor _ in range(5):\n    hasattr(jax, 'tree_map')\nhasattr(jax.lax, 'nonsense')\n"
     (tmp_path / "asks.py").write_text(program, encoding="utf-8")
     expected = [
-        ["5", "jax.tree_map", "asks.py:3", "removed in JAX 0.10; use `primax.tree_util`"],
+        ["5", "jax.tree_map", "asks.py:3", "removed in JAX; use `primax.tree_util.tree_map`"],
         ["1", "jax.lax.nonsense", "asks.py:4", "JAX 0.12 does not have it either"],
     ]
     run("-m", "primax", "as-jax", "--report", "absent.txt", "asks.py", folder=tmp_path)

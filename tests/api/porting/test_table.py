@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import types
 
 import pytest
 from porting import DOCUMENT, page
@@ -112,3 +113,26 @@ def test_the_page_shows_the_table() -> None:
     assert page(text) == text, "run tests/support/porting.py"
     assert "| `jax.core` | `primax.extend.core` |" in text
     assert "`get_bind_params` returns a dictionary" in text
+
+
+def test_removed_names_are_gone_from_jax_and_lead_somewhere() -> None:
+    for module in table().modules.values():
+        for name, path in module.renamed.items():
+            assert not table().is_public(f"{module.name}.{name}"), "it is a row of `names`"
+            assert ported_path(f"{module.name}.{name}") == path
+            with pytest.raises(LookupError):
+                resolve(f"{module.name}.{name}")
+
+
+def test_modules_explain_the_names_that_they_lack() -> None:
+    silent = []
+    for module in table().modules.values():
+        to = None if "._" in module.name else ported_path(module.name)
+        if to is None or table().renamed(module.name) or not isinstance(find(to), types.ModuleType):
+            continue
+        for name, why in module.absent.items():
+            with pytest.raises((AttributeError, ImportError)) as caught:
+                getattr(find(to), name)
+            if why not in str(caught.value) and not name.startswith("_"):
+                silent.append(f"{to}.{name}")
+    assert silent == [], "their modules need `__getattr__` of `primax.extend.lazy_names`"
