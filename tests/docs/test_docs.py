@@ -38,3 +38,8 @@ def test_the_picture_of_the_readme_shows_the_rules_that_there_are():
     for name, kind, status in cells:
         if name != "gauss":  # it is defined in the README
             assert coverage(getattr(primitives, f"{name}_p"), kind).status == status
+
+
+def test_the_readme_links_every_page():
+    linked = set(re.findall(r"\]\(docs/([\w-]+\.md)", (ROOT / "README.md").read_text(encoding="utf-8")))
+    assert linked >= {path.name for path in DOCUMENTS[1:]}
