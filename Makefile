@@ -9,7 +9,7 @@ JOBS ?= auto
 SECONDS ?= 1200
 SEED ?= 0
 
-.PHONY: help setup demo demo-for-jax demo-sharded test test-suite test-x64 costs test-slow test-processors test-gpu test-matrix test-oldest canary accuracy fuzz mistakes mutants doctest lint format surface ecosystem golden bench clean
+.PHONY: help setup demo demo-for-jax demo-sharded test test-suite test-x64 costs test-slow test-processors test-gpu test-matrix test-oldest canary accuracy fuzz mistakes mutants doctest lint format surface ecosystem golden bench release-check clean
 .DELETE_ON_ERROR:
 
 help:
@@ -33,6 +33,7 @@ help:
 	@echo "make surface          record the names of primax.extend, the contents of the families, and draw the rooms, after a change"
 	@echo "make ecosystem        run packages written for JAX on jax and on primax; needs a package index; writes docs/ecosystem.md; options: CHECKOUT=folder PACKAGES=name SECONDS=60 SEED=0"
 	@echo "make bench            compare the workloads of benchmarks/ on primax and on jax"
+	@echo "make release-check    build sdist and wheel, check them, and use the wheel on each Python that is installed; needs a package index"
 	@echo "make clean            remove all that was built, .venv too"
 
 setup: $(VENV)/.dev
@@ -150,6 +151,10 @@ ecosystem: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/compare.py --a primax --b jax
 
+# TAG=v0.1.0 also checks that the sources are ready to be released under this tag.
+release-check: $(VENV)/.release
+	$(BIN)/python tests/support/release.py --dist dist $(if $(TAG),--tag "$(TAG)")
+
 clean:
 	rm -rf $(VENV) report build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .compiled
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -188,6 +193,10 @@ $(VENV)/.dev: $(VENV)/.sources $(METADATA)
 $(VENV)/.demo: $(VENV)/.sources $(METADATA) $(wildcard examples/primax-swish/pyproject.toml)
 	$(PIP) install --no-build-isolation --group demo --editable . --editable examples/primax-swish
 	@$(COMPILE)
+	@touch $@
+
+$(VENV)/.release: $(VENV)/.dev
+	$(PIP) install --group release
 	@touch $@
 
 # An environment without jax for the packages that were written for it.

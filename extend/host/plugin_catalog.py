@@ -123,7 +123,7 @@ class PluginCatalog:
         if not own:
             raise PluginError(
                 f"primax {self.own_version} finds no plugins, because the metadata of its distribution is not on "
-                "sys.path; install primax-core, with pip install -e . in a checkout"
+                "sys.path; install primax-core, in a checkout by `pip install -e .`"
             )
         self.builtins += [_record("built-in", plugin) for plugin in own]
         trusted_modules.built_in.update(record.module for record in self.builtins)
