@@ -49,7 +49,7 @@ def main() -> None:
     print(f"running   {times.run:7.3f} s   {times.steps:,} steps, {per_step:.1f} ms each")
     size = network.count(run.parameters)
     print(f"accuracy on the test digits: {run.history.test_accuracy[-1]:.2%}, with {size:,} parameters")
-    print("pictures:")
+    print("the parts of the page:")
     page = report.write(run, learned, kept, options.out)
     print(f"Total: {time.perf_counter() - began:.0f} s. Open {page.resolve()}")
 

@@ -45,7 +45,7 @@ pre {{ margin: 1rem 0 0; padding: 1rem; border-radius: 8px; background: var(--co
 .numbers {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(132px, 1fr)); gap: .75rem; margin: 2rem 0 }}
 .numbers div, section {{ background: var(--card); border: 1px solid var(--line); border-radius: 12px;
   padding: 1rem 1.25rem }}
-.numbers b {{ display: block; font-size: 1.5rem; line-height: 1.3; color: var(--blue) }}
+.numbers b {{ display: block; white-space: nowrap; font-size: 1.5rem; line-height: 1.3; color: var(--blue) }}
 .numbers span {{ display: block; color: var(--faint); font-size: .85rem; line-height: 1.35 }}
 section {{ margin: 1.25rem 0 0; padding: 1.25rem }}
 .files {{ display: flex; flex-wrap: wrap; justify-content: center; gap: 1rem; margin-top: 1rem }}

@@ -169,25 +169,37 @@ def _printed(*command: str) -> str:
     return printed.getvalue()
 
 
+# Plugins of a step: the class of their chips, and what they have in the program.
+KINDS = {
+    "swish": ("third", "swish and its tangents, by primax-swish"),
+    "convolution": ("heavy", "convolutions"),
+    "dot": ("heavy", "products of matrices"),
+    "calls": ("inner", "programs within the program"),
+}
+
+
 def _of_a_step(run: Run) -> Section:
     eqns = run.program.jaxpr.eqns
-    plugins = Counter(eqn.primitive.plugin for eqn in eqns)
-    counts = ", ".join(f"{plugin} {number}" for plugin, number in plugins.most_common())
+    counts = Counter(eqn.primitive.plugin for eqn in eqns)
+    legend = [_chip(kind, f"{counts.pop(plugin)} {what}") for plugin, (kind, what) in KINDS.items()]
+    others = ", ".join(f"{plugin} {number}" for plugin, number in counts.most_common())
+    legend.append(_chip("", f"{counts.total()} others", others))
     return Section(
         "One step of training",
-        f"The jaxpr of a step: loss, gradient and update in {len(eqns)} equations, in the order in which they are "
-        "computed. Orange: `swish` and its tangents. Blue: convolutions and products of matrices. Light orange: "
-        f"programs within the program, such as Adam for one parameter. The plugins and their equations: {counts}.",
-        f'<div class="chips">{" ".join(map(_chip, eqns))}</div>',
+        f"The jaxpr of a step: loss, gradient and update, {len(eqns)} equations in the order of computation.",
+        f'<div class="chips">{" ".join(legend)}</div><div class="chips">{" ".join(map(_equation, eqns))}</div>',
     )
 
 
-def _chip(eqn: Any) -> str:
-    kinds = {"swish": "third", "convolution": "heavy", "dot": "heavy", "calls": "inner"}
-    name = f"{eqn.primitive.name} {eqn.params['name']}" if eqn.primitive.plugin == "calls" else eqn.primitive.name
+def _equation(eqn: Any) -> str:
+    plugin = eqn.primitive.plugin
+    name = f"{eqn.primitive.name} {eqn.params['name']}" if plugin == "calls" else eqn.primitive.name
     results = ", ".join(v.aval.str_short() for v in eqn.outvars)
-    kind = kinds.get(eqn.primitive.plugin, "")
-    return f'<span class="{kind}" title="{escape(f"{eqn.primitive.plugin}: {results}")}">{escape(name)}</span>'
+    return _chip(KINDS.get(plugin, ("", ""))[0], name, f"{plugin}: {results}")
+
+
+def _chip(kind: str, text: str, title: str = "") -> str:
+    return f'<span class="{kind}" title="{escape(title)}">{escape(text)}</span>'
 
 
 def _of_the_drawing(run: Run, folder: Path) -> Section:
