@@ -92,12 +92,37 @@ class CallbackError(RuntimeError):
 XlaError = XlaRuntimeError
 
 
-def tracer_message(tracer: Any, asked: str, remedy: str) -> str:
-    """The common text of the concretization errors: the request, the tracer, and the remedy."""
+for _class in [value for value in vars().values() if isinstance(value, type) and value.__module__ == __name__]:
+    _class.__module__ = "primax.errors"  # where users find it
+
+# The first words of JAX's message, for which users search.
+ABSTRACT = "Abstract tracer value encountered where concrete value is expected"
+
+
+def explain(tracer: Any, asked: str) -> tuple[str, str]:
+    """The request for a value in words, and the remedy; primax installs one that reads the line that asked."""
+    return f"{ABSTRACT}: Python asked for its {asked}", ""
+
+
+def ambiguous_truth(x: Any) -> ValueError:
+    """The error for an array that Python takes as a condition, and which does not have one element."""
+    count = "more than one element" if x.aval.size else "no elements"
+    return ValueError(
+        f"The truth value of an array with {count} is ambiguous: only an array of one element is true or false, "
+        f"got {x.aval.str_short()}; use .any() or .all(){explain(x, 'truth')[1]}"
+    )
+
+
+def tracer_message(tracer: Any, asked: str, context: str = "", remedy: str = "") -> str:
+    """The common text of the concretization errors: the request, the tracer, and the remedy.
+
+    Args:
+      tracer: the tracer.
+      asked: what its value was asked for: `bool`, `int`, `index` or another name.
+      context: the request in words; by default made from `asked`.
+      remedy: the last sentence; by default made from `asked`.
+    """
     trace = tracer._trace
-    lines = [f"{asked}, but its value is not known: it is {tracer.describe()} inside {trace.transformation}."]
-    origin = trace.provenance(tracer)
-    if origin:
-        lines.append(origin)
-    lines.append(remedy)
-    return "\n".join(lines)
+    context, remedy = (context, remedy) if context else explain(tracer, asked)
+    known = f"{context}: it is {tracer.describe()} inside {trace.transformation}."
+    return "\n".join(filter(None, [known, trace.provenance(tracer), remedy]))

@@ -22,6 +22,7 @@ from primax.core.errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
     UnexpectedTracerError,
+    ambiguous_truth,
     tracer_message,
 )
 from primax.core.operand import Operand
@@ -184,11 +185,7 @@ def _only_of_arrays(name: str) -> Callable[..., Any]:
     """A method for an attribute that arrays have and tracers lack: it raises an error that says so."""
 
     def refuse(self: Tracer, *args: Any, **kwargs: Any) -> Any:
-        raise self._refusal(
-            ConcretizationTypeError,
-            f"Python asked for {name} of a tracer",
-            f"Only arrays have {name}: ask for it outside of transformed functions.",
-        )
+        raise self._refusal(ConcretizationTypeError, name)
 
     rename(refuse, name)
     refuse.__doc__ = f"Raise an error, since only arrays have `{name}`."
@@ -263,62 +260,43 @@ class Tracer(Operand):
         if self.is_concrete:
             return bool(self.concrete())
         if getattr(self.aval, "size", 1) != 1:
-            raise ValueError(
-                f"only an array of one element is true or false, got {self.aval.str_short()}; use .any() or .all()"
-            )
-        raise self._refusal(
-            TracerBoolConversionError,
-            "Python asked for the truth of a tracer",
-            "Use lax.cond or numpy.where to choose by value, or make the argument static "
-            "(static_argnums of jit) if it is known before tracing.",
-        )
+            raise ambiguous_truth(self)
+        raise self._refusal(TracerBoolConversionError, "bool")
 
-    def _integer(self, asked: str) -> Any:
+    def _value(self, asked: str, kind: type[TypeError] = ConcretizationTypeError) -> Any:
+        """The concrete value, if this tracer has one."""
         if self.is_concrete:
             return self.concrete()
-        raise self._refusal(
-            TracerIntegerConversionError,
-            f"Python asked for {asked} of a tracer",
-            "Shapes, axes and loop bounds of Python must be known before tracing: make the argument static "
-            "(static_argnums of jit), or compute with arrays (lax.fori_loop, lax.dynamic_slice).",
-        )
+        raise self._refusal(kind, asked)
 
     def __index__(self) -> int:
-        return self._integer("an integer index").__index__()  # type: ignore[no-any-return]
+        return self._value("index", TracerIntegerConversionError).__index__()  # type: ignore[no-any-return]
 
     def __int__(self) -> int:
-        return int(self._integer("the int"))
+        return int(self._value("int"))
 
     def __float__(self) -> float:
-        return float(self._integer("the float"))
+        return float(self._value("float"))
 
     def __complex__(self) -> complex:
-        return complex(self._integer("the complex"))
+        return complex(self._value("complex"))
+
+    def __format__(self, spec: str) -> str:
+        return format(self._value("format"), spec) if spec else str(self)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise self._refusal(
-            TracerArrayConversionError,
-            "NumPy asked for the array of a tracer",
-            "Use the functions of primax.numpy instead of numpy's inside transformed functions.",
-        )
+        raise self._refusal(TracerArrayConversionError, "array")
 
     def _host(self, asked: str) -> np.ndarray[Any, Any]:
-        """The value on the host, if this tracer has one."""
-        if self.is_concrete:
-            return np.asarray(self.concrete())
-        raise self._refusal(
-            ConcretizationTypeError,
-            f"Python asked for {asked} of a tracer",
-            "Read values outside of transformed functions, or in a function called by debug.callback or pure_callback.",
-        )
+        return np.asarray(self._value(asked))
 
     def tolist(self) -> Any:
         """The value as nested Python lists, if this tracer has one."""
-        return self._host("the list").tolist()
+        return self._host("list").tolist()
 
     def tobytes(self, order: Any = "C") -> bytes:
         """The bytes of the value, if this tracer has one."""
-        return self._host("the bytes").tobytes(order)
+        return self._host("bytes").tobytes(order)
 
     addressable_data = _only_of_arrays("addressable_data")
     delete = _only_of_arrays("delete")
@@ -332,9 +310,9 @@ class Tracer(Operand):
     is_fully_addressable = property(_only_of_arrays("is_fully_addressable"))
     is_fully_replicated = property(_only_of_arrays("is_fully_replicated"))
 
-    def _refusal(self, kind: type[TypeError], asked: str, remedy: str) -> TypeError:
+    def _refusal(self, kind: type[TypeError], asked: str) -> TypeError:
         """The error for a conversion to a Python or NumPy value; if the tracer has escaped, it reports that."""
-        return kind(tracer_message(self, asked, remedy)) if self._trace.alive else escaped(self)
+        return kind(tracer_message(self, asked)) if self._trace.alive else escaped(self)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}<{self.aval.str_short()}>"
@@ -346,9 +324,7 @@ class Tracer(Operand):
         return self
 
     def __reduce__(self) -> Any:
-        raise self._refusal(
-            ConcretizationTypeError, "pickle asked for the value of a tracer", "Pickle arrays outside of the function."
-        )
+        raise self._refusal(ConcretizationTypeError, "pickle")
 
 
 def escaped(tracer: Tracer) -> UnexpectedTracerError:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from primax.core import errors
 from primax.core.option import BOOL, Option, settle, switch
 from primax.core.trace import install_leak_search
 from primax.interpreters.runtime import options as _runtime_options
@@ -90,6 +91,11 @@ def _refuse_leaks(tracer_class: type) -> None:
     import_module("primax.extend.leaks").refuse_leaks(tracer_class)
 
 
+def _explain(tracer: Any, asked: str) -> Any:
+    return import_module("primax.extend.provisional.concretization").explain(tracer, asked)
+
+
+errors.explain = _explain
 # The searches are imported when an option that asks for them is on.
 install_leak_search(_refuse_leaks)
 for _option in (debug_nans, debug_infs):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,8 @@ from primax.core import tree
 from primax.core.arguments import name_of, one_or_several
 from primax.core.avals import NO_VALUE, AbstractValue, ShapeDtypeStruct, get_aval
 from primax.core.cache_keys import equal_is_same, exact
+from primax.core.diagnostics import of_call
+from primax.core.text.debug_info import places, source_of
 from primax.core.trace_state import thread
 
 
@@ -127,6 +129,9 @@ class Exact:
         return repr(self.value)
 
 
+STATIC = "; static_argnums makes an argument part of the program"
+
+
 class StaticArguments:
     """Separates the static arguments of a call."""
 
@@ -164,9 +169,10 @@ class StaticArguments:
             except TypeError:
                 if any_value:
                     return dynamic, kwargs, Unhashable(static, static_kwargs)
+                instead = "an argument that is not static" if hasattr(value, "dtype") else "a tuple instead"
                 raise ValueError(
-                    f"{function}: static argument {where!r} must be hashable, "
-                    f"got {value!r} of type {type(value).__name__}"
+                    f"{function}: static argument {where!r} must be hashable, got {value!r} of type "
+                    f"{type(value).__name__}. Non-hashable static arguments are not supported: pass {instead}"
                 ) from None
         return dynamic, kwargs, Static(static, static_kwargs)
 
@@ -239,6 +245,7 @@ def read_call(
     name: str,
     variant: Any = None,
     type_of: Callable[[Any], Any] = get_aval,
+    fun: Any = None,
 ) -> tuple[Signature, list[Any]]:
     """The signature of a call, and its flat arguments.
 
@@ -250,10 +257,12 @@ def read_call(
       name: the name of the function, for messages.
       variant: see `Signature`.
       type_of: returns the type of a leaf.
+      fun: the function, for messages.
     """
     dynamic, keywords, statics = static.split(args, kwargs, name)
     leaves, in_tree = tree.flatten((dynamic, keywords))
-    avals = avals_of(leaves, (dynamic, keywords), name, call=True, type_of=type_of)
+    call = dynamic, keywords
+    avals = avals_of(leaves, call, name, call=True, type_of=type_of, hint=STATIC, fun=fun, static=static.positions)
     axes = thread.axes
     signature = Signature(
         transformation,
@@ -314,7 +323,8 @@ def aval_of(
     except NO_VALUE as error:
         kind = next(kind for kind in NO_VALUE if isinstance(error, kind))
         tail = hint if kind is TypeError else ""
-        raise kind(f"{function}: {argument} must be {expected}: {error}{tail}") from None
+        reason = str(error).removesuffix(of_call())  # the message names its own function
+        raise kind(f"{function}: {argument} must be {expected}: {reason}{tail}") from None
 
 
 def avals_of(
@@ -325,7 +335,9 @@ def avals_of(
     call: bool = False,
     type_of: Callable[[Any], Any] = get_aval,
     argument: str = "argument",
-    hint: str = "; static_argnums makes an argument part of the program",
+    hint: str = "",
+    fun: Any = None,
+    static: Collection[int] = (),
 ) -> list[Any]:
     """The types of the leaves of a call.
 
@@ -337,6 +349,8 @@ def avals_of(
       type_of: returns the type of a leaf.
       argument: the name of `args`, for messages.
       hint: see `aval_of`.
+      fun: the function that is called, whose parameters the message then names.
+      static: the positions of its static arguments, which `args` lacks.
 
     Raises:
       TypeError, ValueError, OverflowError: as for `aval_of`; the message names the path of the leaf.
@@ -344,16 +358,15 @@ def avals_of(
     try:
         return [type_of(x) for x in leaves]
     except NO_VALUE:
-        for path, leaf in tree.tree_leaves_with_path(args):
-            place = tree.keystr(path[1:] if call else path)
-            aval_of(function, f"{argument}{place}", leaf, hint=hint, type_of=type_of)
+        for place, leaf in zip(places(args, fun, argument, call, static), leaves, strict=True):
+            aval_of(function, place, leaf, hint=hint, type_of=type_of)
         raise
 
 
-def check_outputs(leaves: Sequence[Any], out_tree: Any, fun: Any) -> None:
+def check_outputs(leaves: Sequence[Any], out_tree: Any, fun: Any, name: str | None = None) -> None:
     """Raise an error for a result of a function, or of the function of a name, that is not an array.
 
-    The message names the path of the result.
+    The message names the path of the result, and the line of the function.
     """
     for i, x in enumerate(leaves):
         try:
@@ -361,7 +374,8 @@ def check_outputs(leaves: Sequence[Any], out_tree: Any, fun: Any) -> None:
         except NO_VALUE:
             marked = tree.tree_unflatten(out_tree, range(len(leaves)))
             path = next(tree.keystr(p) for p, j in tree.tree_leaves_with_path(marked) if j == i)
-            aval_of(fun if isinstance(fun, str) else name_of(fun), f"the result{path}", x)
+            where = "" if isinstance(fun, str) else f"; {source_of(fun, name)} returned it"
+            aval_of(name or (fun if isinstance(fun, str) else name_of(fun)), f"the result{path}", x, hint=where)
 
 
 def argument_positions(what: str, argnums: Any) -> tuple[int, ...]:

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.core import tree
-from primax.core.arguments import integer, name_of, sequence, wraps
+from primax.core.arguments import integer, sequence, wraps
 from primax.core.avals import ShapeDtypeStruct
 from primax.core.cache_keys import is_hashable
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.text.debug_info import program_info
 from primax.core.trace_state import thread
-from primax.interpreters.call_signature import StaticArguments, avals_of, positions_and_names, shaped_abstractify
+from primax.interpreters.call_signature import StaticArguments, positions_and_names, read_call, shaped_abstractify
 from primax.interpreters.staging import trace_to_jaxpr
 
 
@@ -42,26 +42,24 @@ def make_jaxpr(
 
     @wraps(fun)
     def jaxpr_maker(*args: Any, **kwargs: Any) -> Any:
-        dynamic, keywords, record = static.split(args, kwargs, "make_jaxpr")
-        leaves, in_tree = tree.flatten((dynamic, keywords))
+        signature, _ = read_call("make_jaxpr", static, args, kwargs, "make_jaxpr", None, shaped_abstractify, fun)
+        in_tree, avals = signature.in_tree, signature.avals
         out_trees: list[Any] = []
 
         def flat(*xs: Any) -> Any:
             positional, named = tree.unflatten(in_tree, xs)
-            xargs, xkwargs = StaticArguments.merge(positional, named, record)
+            xargs, xkwargs = StaticArguments.merge(positional, named, signature.statics)
             outs, out_tree = tree.flatten(fun(*xargs, **xkwargs))
             out_trees.append(out_tree)
             return outs
 
-        name = name_of(fun)
-        avals = avals_of(leaves, (dynamic, keywords), "make_jaxpr", call=True, type_of=shaped_abstractify)
+        info = program_info("make_jaxpr", fun, in_tree, out_trees, static.positions)
         outer = thread.axes
         thread.axes = {**outer, **axes}
         try:
-            closed: ClosedJaxpr = trace_to_jaxpr(flat, avals, name, "make_jaxpr")
+            closed: ClosedJaxpr = trace_to_jaxpr(flat, avals, info, "make_jaxpr")
         finally:
             thread.axes = outer
-        closed.jaxpr.debug_info = program_info("make_jaxpr", fun, in_tree, out_trees[0], static.positions)
         if not return_shape:
             return closed
         shapes = [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in closed.out_avals]

@@ -200,13 +200,18 @@ class StagingTrace(Trace):
         return constant[0]
 
     def provenance(self, tracer: Any) -> str:
-        for i, var in enumerate(self.invars):
-            if var is tracer._var:
-                return f"It is argument {i} of {self.name}."
-        for eqn in self.eqns:
-            if any(var is tracer._var for var in eqn.outvars):
-                return f"It was made by {eqn.primitive} at {summarize(eqn.source_info)}."
-        return ""
+        names = getattr(self.name, "arg_names", None) or range(len(self.invars))
+        makers: list[JaxprEqn] = []
+        needed = {tracer._var}
+        for eqn in reversed(self.eqns):
+            if not needed.isdisjoint(eqn.outvars):
+                makers.append(eqn)
+                needed.update([x for x in eqn.invars if isinstance(x, Var)])
+        arguments = [f"argument {name}" for name, var in zip(names, self.invars, strict=False) if var in needed]
+        if not makers:
+            return f"It is {arguments[0]} of {self.name}." if arguments else ""
+        origin = f", from {', '.join(arguments)}" if 0 < len(arguments) < 4 else ""
+        return f"It was made by {makers[0].primitive} at {summarize(makers[0].source_info)}{origin}."
 
     def source(self, x: Any) -> Any:
         """The NumPy array of a constant, if the constant has not changed; otherwise the constant."""

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.core import placement, tree
-from primax.core.arguments import check_function, integer, name_of, wraps
+from primax.core.arguments import check_function, integer, wraps
 from primax.core.avals import NO_VALUE, get_aval
 from primax.core.dimensions import as_size
+from primax.core.text.debug_info import places
 from primax.interpreters.batching import AxisData, batch_flat, bdim_at_front, broadcast, stacked
 from primax.interpreters.call_signature import avals_of, check_outputs
 from primax.interpreters.linearize import linear_tape
@@ -80,24 +81,26 @@ def vmap(
                 f"for {len(args)} arguments"
             )
         leaves, in_tree = tree.flatten((args, kwargs))
-        axes = tree.flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
+        args_tree, kwargs_tree = tree.treedef_children(in_tree)
+        axes = [*tree.flatten_axes("vmap in_axes", args_tree, in_axes), *[0] * kwargs_tree.num_leaves]
         try:
-            avals = avals_of(leaves, (args, kwargs), "vmap", call=True)
+            avals = avals_of(leaves, (args, kwargs), "vmap", call=True, fun=fun, hint=_UNMAPPED)
         except TypeError:  # arguments without a mapped axis may be any objects; `fun` gets them unchanged
             values = [0.0 if axis is None and not _is_value(x) else x for x, axis in zip(leaves, axes, strict=True)]
-            avals = avals_of(values, (args, kwargs), "vmap", call=True)
-        dims = [_normalize(axis, aval, i, args, kwargs) for i, (axis, aval) in enumerate(zip(axes, avals, strict=True))]
-        size = _size(avals, dims, axis_size, args, kwargs)
+            avals = avals_of(values, (args, kwargs), "vmap", call=True, fun=fun, hint=_UNMAPPED)
+        place = lambda i: places((args, kwargs), fun)[i]  # noqa: E731
+        dims = [_normalize(axis, aval, i, place) for i, (axis, aval) in enumerate(zip(axes, avals, strict=True))]
+        size = _size(avals, dims, axis_size, place)
         out_trees: list[Any] = []
 
         def flat(*xs: Any) -> Any:
             xargs, xkwargs = tree.unflatten(in_tree, xs)
             outs, out_tree = tree.flatten(fun(*xargs, **xkwargs))
             out_trees.append(out_tree)
-            check_outputs(outs, out_tree, name_of(fun))
+            check_outputs(outs, out_tree, fun)
             return outs
 
-        axis = AxisData(axis_name, size, spmd, placement=_placement_of_axis(avals, dims, args, kwargs))
+        axis = AxisData(axis_name, size, spmd, placement=_placement_of_axis(avals, dims, place))
         outs, dims_out = batch_flat(flat, axis, leaves, dims)
         (out_tree,) = out_trees
         out_dims = tree.flatten_axes("vmap out_axes", out_tree, out_axes)
@@ -115,23 +118,22 @@ def _is_value(x: Any) -> bool:
     return True
 
 
-def _place(i: int, args: Any, kwargs: Any) -> str:
-    return "argument" + tree.keystr(tree.tree_leaves_with_path((args, kwargs))[i][0][1:])
+_UNMAPPED = "; in_axes=None for it passes it on unchanged"
+_Place = Callable[[int], str]  # the name of a leaf of the arguments in messages
 
 
-def _normalize(axis: Any, aval: Any, i: int, args: Any, kwargs: Any) -> int | None:
+def _normalize(axis: Any, aval: Any, i: int, place: _Place) -> int | None:
     if axis is None:
         return None
     rank = len(aval.shape)
     if not -rank <= axis < rank:
         raise ValueError(
-            f"vmap: in_axes has axis {axis} for {_place(i, args, kwargs)}, which is of type {aval.str_short()} "
-            f"and has {rank} axes"
+            f"vmap: in_axes has axis {axis} for {place(i)}, which is of type {aval.str_short()} and has rank {rank}"
         )
     return int(axis % rank)
 
 
-def _size(avals: Sequence[Any], dims: Sequence[int | None], axis_size: int | None, args: Any, kwargs: Any) -> int:
+def _size(avals: Sequence[Any], dims: Sequence[int | None], axis_size: int | None, place: _Place) -> int:
     sizes = {aval.shape[dim] for aval, dim in zip(avals, dims, strict=True) if dim is not None}
     if axis_size is not None:
         sizes.add(axis_size)
@@ -140,7 +142,7 @@ def _size(avals: Sequence[Any], dims: Sequence[int | None], axis_size: int | Non
     if not sizes:
         raise ValueError("vmap: at least one argument must be mapped (in_axes not None), or axis_size must be given")
     lines = [
-        f"  {_place(i, args, kwargs)} of type {aval.str_short()} has size {aval.shape[dim]} along axis {dim}"
+        f"  {place(i)} of type {aval.str_short()} has size {aval.shape[dim]} along axis {dim}"
         for i, (aval, dim) in enumerate(zip(avals, dims, strict=True))
         if dim is not None
     ]
@@ -149,11 +151,11 @@ def _size(avals: Sequence[Any], dims: Sequence[int | None], axis_size: int | Non
     raise ValueError("vmap: the mapped axes must have one size:\n" + "\n".join(lines))
 
 
-def _placement_of_axis(avals: Sequence[Any], dims: Sequence[int | None], args: Any, kwargs: Any) -> Any:
+def _placement_of_axis(avals: Sequence[Any], dims: Sequence[int | None], place: _Place) -> Any:
     """The placement of the mapped axis; None on one device."""
     if all(getattr(aval, "placement", None) is None for aval in avals):
         return None
-    return placement.rules.mapped_axis(avals, dims, lambda i: _place(i, args, kwargs))
+    return placement.rules.mapped_axis(avals, dims, place)
 
 
 def sum_over_axis(x: Any, size: int, dim: int | None) -> Any:

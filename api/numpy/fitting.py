@@ -96,7 +96,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
         return asarray(np.zeros(0, kind))
     if not strip_zeros:
         return _roots_behind_zeros(p, kind)
-    known = np.flatnonzero(concrete("roots", "p", p, "strip_zeros"))
+    known = np.flatnonzero(concrete("roots", "p", p, "strip_zeros=False"))
     if not known.size:
         return asarray(np.zeros(0, kind))
     at_zero = asarray(np.zeros(size - 1 - known[-1], kind))
@@ -160,7 +160,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
         u = pad_p.bind(take_slice(u, k + 1, size, 0), zero, padding_config=((k + 1, 0, 0),))
     quotient = concatenate_p.bind(*parts, dimension=0) if parts else asarray(np.zeros(1, dtype))
     if trim_leading_zeros:
-        known = np.flatnonzero(concrete("polydiv", "u", u, "trim_leading_zeros"))
+        known = np.flatnonzero(concrete("polydiv", "u", u, "trim_leading_zeros=False"))
         u = take_slice(u, int(known[0]) if known.size else size - 1, size, 0)
     return quotient, u
 

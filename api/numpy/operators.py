@@ -169,7 +169,7 @@ def _item(x: Any, *args: Any) -> Array:
     """The value as a Python scalar; with arguments, the value of one element."""
     if type(x) is ExtendedArray:
         return x.__array__()
-    return x._host("an item").item(*args)
+    return x._host("item").item(*args)
 
 
 def _view(x: Any, dtype: Any = None, type: None = None) -> Array:

@@ -112,7 +112,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 def _leading_zeros(function: str, p: Any) -> int:
     """The number of leading zeros, without the last coefficient."""
-    values = concrete(function, "coefficients", p, "trim_leading_zeros")
+    values = concrete(function, "coefficients", p, "trim_leading_zeros=False")
     others = np.flatnonzero(values)
     return int(others[0]) if others.size else max(values.size - 1, 0)
 

@@ -100,6 +100,8 @@ def arange(
     if out_sharding is not None:
         return resharded("arange", arange(start, stop, step, dtype, device=device), out_sharding)
     bounds = [x for x in (start, stop, step) if x is not None]
+    if stop is None:
+        start, stop = 0, start
     if dtype is not None:
         dtype = read_dtype(dtype, "arange")
     as_floats = dtype is not None and not dtypes.is_integer(dtype)
@@ -108,8 +110,6 @@ def arange(
         for name, x in (("start", start), ("stop", stop), ("step", 1 if step is None else step))
     ]
     low, high, gap = numbers
-    if high is None:
-        low, high = 0, low
     if gap == 0:
         raise ValueError("arange: step must not be 0, got 0")
     if dtype is None:

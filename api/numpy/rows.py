@@ -8,6 +8,7 @@ import numpy as np
 
 from primax.extend import core
 from primax.extend.core import Array, get_aval
+from primax.extend.provisional.concretization import called_with
 from primax.numpy.promotion import convert, host_values
 from primax.plugins.comparison import lt_p
 from primax.plugins.cumulative import cumsum_p
@@ -30,8 +31,16 @@ def concrete(function: str, argument: str, x: Any, hint: str = "") -> np.ndarray
     Raises:
       ConcretizationTypeError: `x` is traced.
     """
-    context = f"{function}: the values of {argument} decide on the shape of the result"
-    return host_values(core.concrete_or_error(None, x, f"{context}, but for {hint}" if hint else context))
+    if isinstance(x, core.Tracer):
+        function, argument = called_with(x, function, argument)
+        remedy = f"Pass {hint if '=' in hint else f'a static {hint}'} to {function}, or call" if hint else "Call"
+        x = core.concrete_or_error(
+            None,
+            x,
+            f"{function}: the shape of the result depends on the values of {argument}, which are not known",
+            f"{remedy} it outside of transformed functions.",
+        )
+    return host_values(x)
 
 
 def _column(positions: Any) -> Array:

@@ -16,6 +16,7 @@ from primax.extend.provisional.avals import unwrap
 from primax.extend.provisional.typing import ArrayLike, DTypeLike, Shape
 from primax.numpy.creation import asarray, constant, read_dtype
 from primax.numpy.promotion import aval_of, boolean, broadcast, cast, host_values, promote
+from primax.numpy.rows import concrete
 from primax.plugins.arithmetic import add_p, clamp_p, div_p, mul_p, rem_p, sub_p
 from primax.plugins.comparison import lt_p
 from primax.plugins.cumulative import cumsum_p
@@ -75,10 +76,7 @@ def nonzero(
     if size is None:
         values = known(a)
         if values is None:
-            raise ConcretizationTypeError(
-                f"nonzero: size must be given where a is traced, since it decides on the shape of the result, got None "
-                f"for {get_aval(a).str_short()}"
-            )
+            concrete("nonzero", "a", a, "size")
         return tuple([asarray(x.astype(dtype)) for x in np.nonzero(values)])
     size = read_size("nonzero", "size", size)
     count = prod(shape)

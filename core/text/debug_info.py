@@ -79,7 +79,7 @@ def program_info(
     traced_for: str,
     fun: Callable[..., Any],
     in_tree: Any,
-    out_tree: Any,
+    out_trees: list[Any],
     static: Collection[int] = (),
     name: str | None = None,
 ) -> DebugInfo:
@@ -89,18 +89,33 @@ def program_info(
       traced_for: the name of the transformation.
       fun: the function; the information holds no reference that keeps it alive.
       in_tree: the structure of its dynamic arguments and keywords.
-      out_tree: the structure of its result.
+      out_trees: holds the structure of its result, as soon as the function has been traced.
       static: the positions of static arguments.
       name: the name of the function, if it is known.
     """
-    code = getattr(inspect.unwrap(fun), "__code__", None)
-    bound = inspect.ismethod(fun)
     return DebugInfo(
         traced_for,
         source_of(fun, name),
-        None if code is None else lambda: _argument_names(code, bound, in_tree, static),
-        lambda: _leaf_names([("result", tree.unflatten(out_tree, range(out_tree.num_leaves)))]),
+        argument_names(fun, in_tree, static),
+        lambda: _leaf_names([("result", tree.unflatten(t, range(t.num_leaves))) for t in out_trees[:1]]),
     )
+
+
+def argument_names(fun: Callable[..., Any], in_tree: Any, static: Collection[int] = ()) -> Callable[[], Names]:
+    """Computes the names of the leaves of a call; holds no reference that keeps the function alive."""
+    code = getattr(inspect.unwrap(fun), "__code__", None)
+    bound = inspect.ismethod(fun)
+    return lambda: None if code is None else _argument_names(code, bound, in_tree, static)
+
+
+def places(
+    args: Any, fun: Any = None, argument: str = "argument", call: bool = True, static: Collection[int] = ()
+) -> list[str]:
+    """Names for the leaves of a call of a function in messages, by the names of its parameters if they are known."""
+    names = fun and argument_names(fun, tree.flatten(args)[1], static)()
+    if names:
+        return [f"{argument} {name}" for name in names]
+    return [argument + tree.keystr(path[1:] if call else path) for path, _ in tree.tree_leaves_with_path(args)]
 
 
 def _argument_names(code: Any, bound: bool, in_tree: Any, static: Collection[int]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from primax.core.avals import AbstractValue, aval_handlers, get_aval
 from primax.core.dtypes import tangent_dtype as primal_dtype_to_tangent_dtype
-from primax.core.errors import ConcretizationTypeError, tracer_message
+from primax.core.errors import ABSTRACT, ConcretizationTypeError, tracer_message
 from primax.core.trace import Tracer, current_trace, escaped, set_current_trace
 from primax.interpreters.runtime.eval import eval_trace
 
@@ -81,13 +81,14 @@ def valid_jaxtype(x: Any) -> bool:
     return True
 
 
-def concrete_or_error(force: Callable[[Any], Any] | None, value: Any, context: str = "") -> Any:
+def concrete_or_error(force: Callable[[Any], Any] | None, value: Any, context: str = "", remedy: str = "") -> Any:
     """A value that must be known while the program is traced.
 
     Args:
       force: a conversion, such as `int`; None returns the value unchanged.
       value: a value, or a tracer that may have one.
       context: the sentence that the message begins with.
+      remedy: the sentence that it ends with.
 
     Raises:
       ConcretizationTypeError: it is a tracer without a value.
@@ -96,7 +97,8 @@ def concrete_or_error(force: Callable[[Any], Any] | None, value: Any, context: s
         if not value._trace.alive:
             raise escaped(value)
         if not value.is_concrete:
-            asked = context or "A value was asked of a tracer"
-            raise ConcretizationTypeError(tracer_message(value, asked, "Make it a static argument if it can be."))
+            raise ConcretizationTypeError(
+                tracer_message(value, "value", f"{context}. {ABSTRACT}" if context else ABSTRACT, remedy)
+            )
         value = value.concrete()
     return value if force is None else force(value)

@@ -28,9 +28,10 @@ from primax.core.diagnostics import of_call, shorten
 from primax.extend import core, dtypes
 from primax.extend.dimensions import is_symbolic_dim
 from primax.extend.provisional.dimensions import as_size
-from primax.interpreters.call_signature import argument_positions, aval_of, avals_of, split_arguments
+from primax.interpreters.call_signature import STATIC, argument_positions, aval_of, avals_of, split_arguments
 
 __all__ = [
+    "STATIC",
     "among",
     "argument_positions",
     "aval_of",
@@ -113,7 +114,9 @@ def read_size(function: str, argument: str, value: Any, most: int = 2**59 - 1) -
 
 
 def listed(values: Any) -> tuple[Any, ...]:
-    """A tuple of one value, or of the values of an iterable."""
+    """A tuple of one value, or of the values of an iterable; a traced array is one value."""
+    if isinstance(values, core.Tracer) and not values.is_concrete:
+        return (values,)
     if not hasattr(values, "__iter__") or not getattr(values, "ndim", 1):
         return (values,)
     try:

@@ -15,7 +15,7 @@ from primax.core import _jaxlib, dtypes, tree
 from primax.core._jaxlib import ArrayImpl, buffer_to_dlpack_managed_tensor
 from primax.core.arguments import among, integer, numpy_dtype, sequence
 from primax.core.avals import ShapedArray, register_aval
-from primax.core.errors import DeletedArrayError, XlaError
+from primax.core.errors import DeletedArrayError, XlaError, ambiguous_truth
 from primax.core.host_values import maker
 from primax.core.operand import Operand
 from primax.core.pickling import pickled
@@ -297,9 +297,7 @@ class Array(Operand, metaclass=_ArrayType):
 
     def __bool__(self) -> bool:
         if self.size != 1:
-            raise ValueError(
-                f"only an array of one element is true or false, got {self.aval.str_short()}; use .any() or .all()"
-            )
+            raise ambiguous_truth(self)
         return bool(self._host())
 
     def __int__(self) -> int:

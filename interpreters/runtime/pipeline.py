@@ -173,7 +173,7 @@ def trace(
             leaves = tuple(shardings.constrain(leaves, ins))
         results, out_tree = flatten(call(in_tree.unflatten(leaves), signature.statics))
         out_trees.append(out_tree)
-        check_outputs(results, out_tree, name)
+        check_outputs(results, out_tree, fun, name)
         if shardings is not None:
             outs = shardings.of_outputs(out_tree, results, name)
             results = shardings.constrain(results, outs)
@@ -185,11 +185,9 @@ def trace(
             explain_miss(signature, programs)
         if shardings is not None:
             ins = shardings.of_inputs(in_tree, avals, name)
-        closed = trace_to_jaxpr(run, avals, name, signature.transformation)
-        positions = signature.static_positions
-        if positions is not None:
-            what, out_tree = signature.transformation, out_trees[0]
-            closed.jaxpr.debug_info = program_info(what, fun, in_tree, out_tree, positions, name)
+        positions, what = signature.static_positions, signature.transformation
+        info = name if positions is None else program_info(what, fun, in_tree, out_trees, positions, name)
+        closed = trace_to_jaxpr(run, avals, info, what)
         return Program(closed, in_tree, out_trees[0], ins, outs)
 
     if programs is None:
@@ -235,7 +233,9 @@ def trace_call(
     """
     name, shardings = function.name, function.shardings
     variant = None if shardings is None else shardings.key
-    signature, leaves = read_call(function.transformation, function.static, args, kwargs, name, variant, type_of)
+    signature, leaves = read_call(
+        function.transformation, function.static, args, kwargs, name, variant, type_of, function.fun
+    )
     programs = function.programs()
     return trace(function.fun, signature, name, function.call, shardings, programs, function.explain_miss), leaves
 

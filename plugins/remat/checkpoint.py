@@ -8,7 +8,7 @@ from typing import Any
 from primax.extend.api_util import StaticArguments, positions_and_names
 from primax.extend.core import Array, tree
 from primax.extend.programs import stage
-from primax.extend.provisional.arguments import avals_of, name_of, wraps
+from primax.extend.provisional.arguments import STATIC, avals_of, name_of, wraps
 from primax.plugins.remat.policies import Policy
 from primax.plugins.remat.splitting import checkpoint_p
 
@@ -66,7 +66,9 @@ def checkpoint(
     def function(*args: Any, **kwargs: Any) -> Array:
         dynamic, keywords, record = static.split(args, kwargs, "checkpoint", any_value=True)
         leaves, in_tree = tree.flatten((dynamic, keywords))
-        avals = avals_of(leaves, (dynamic, keywords), "checkpoint", call=True)
+        avals = avals_of(
+            leaves, (dynamic, keywords), "checkpoint", call=True, fun=fun, static=static.positions, hint=STATIC
+        )
 
         def call(positional: Any, named: Any) -> Array:
             own, named = StaticArguments.merge(positional, named, record)

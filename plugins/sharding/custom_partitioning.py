@@ -11,6 +11,7 @@ from primax.extend.core import tree
 from primax.extend.interpreters import mlir
 from primax.extend.programs import stage
 from primax.extend.provisional.arguments import (
+    STATIC,
     avals_of,
     check_function,
     check_hashable,
@@ -149,7 +150,7 @@ class custom_partitioning:
             return self.fun(*(fixed[i] if i in fixed else next(rest) for i in range(len(args))))
 
         leaves, in_tree = tree.flatten((dynamic, {}))
-        avals = avals_of(leaves, (dynamic, {}), f"custom_partitioning of {name}", call=True)
+        avals = avals_of(leaves, (dynamic, {}), f"custom_partitioning of {name}", call=True, hint=STATIC)
         check_hashable(f"custom_partitioning of {name}", "static arguments", static_args)
         variant = (static, static_args, len(args))
         key = ("custom_partitioning", in_tree, tuple(avals), variant, surroundings())

@@ -150,16 +150,20 @@ def test_a_tracer_knows_its_type():
 @pytest.mark.parametrize(
     ("convert", "error", "message"),
     [
-        (bool, px.errors.TracerBoolConversionError, "lax.cond or numpy.where"),
-        (int, px.errors.TracerIntegerConversionError, "static_argnums"),
-        (float, px.errors.TracerIntegerConversionError, "Python asked for the float"),
-        (complex, px.errors.TracerIntegerConversionError, "Python asked for the complex"),
-        (range, px.errors.TracerIntegerConversionError, "fori_loop"),
-        (lambda x: [1, 2, 3][x], px.errors.TracerIntegerConversionError, "an integer index"),
+        (bool, px.errors.TracerBoolConversionError, "boolean conversion of traced array.*lax.cond"),
+        (int, px.errors.ConcretizationTypeError, r"x.astype\(int\)"),
+        (float, px.errors.ConcretizationTypeError, "Abstract tracer value .* as a Python float"),
+        (complex, px.errors.ConcretizationTypeError, "as a Python complex"),
+        (lambda x: range(x), px.errors.TracerIntegerConversionError, "fori_loop"),
+        (
+            lambda x: [1, 2, 3][x],
+            px.errors.TracerIntegerConversionError,
+            r"__index__\(\) method was called on traced array.*lax.switch",
+        ),
         (np.asarray, px.errors.TracerArrayConversionError, "primax.numpy instead of numpy"),
         (np.sin, px.errors.TracerArrayConversionError, "primax.numpy instead of numpy"),
         (lambda x: x if x else -x, px.errors.TracerBoolConversionError, "inside make_jaxpr of f"),
-        (pickle.dumps, px.errors.ConcretizationTypeError, "pickle asked for the value of a tracer"),
+        (pickle.dumps, px.errors.ConcretizationTypeError, "asks for its pickle"),
         (hash, TypeError, "unhashable|hash"),
     ],
 )
@@ -167,8 +171,9 @@ def test_what_needs_a_value_is_refused_with_the_way_out(convert, error, message)
     def f(x):
         return convert(lax.convert_element_type(x, np.int32))
 
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match=f"(?s){message}") as caught:
         px.make_jaxpr(f)(1)
+    assert error in (TypeError, type(caught.value))
 
 
 def test_the_refusal_says_where_the_tracer_was_made():
@@ -179,7 +184,7 @@ def test_the_refusal_says_where_the_tracer_was_made():
     with pytest.raises(px.errors.TracerBoolConversionError, match="It was made by gt at") as error:
         px.jit(f)(1.0)
     assert f"{__file__}:{f.__code__.co_firstlineno + 2}" in str(error.value)
-    with pytest.raises(px.errors.TracerBoolConversionError, match="It is argument 0 of <lambda>"):
+    with pytest.raises(px.errors.TracerBoolConversionError, match="It is argument x of <lambda>"):
         px.jit(lambda x: 1.0 if x else 2.0)(True)
 
 
@@ -202,7 +207,7 @@ def test_a_tracer_is_a_list_or_bytes_if_it_has_a_value():
     seen = []
     px.grad(lambda x: (seen.append((x.tolist(), x.tobytes())), x[0])[1])(np.float32([1.5, 2.5]))
     assert seen == [([1.5, 2.5], np.float32([1.5, 2.5]).tobytes())]
-    with pytest.raises(px.errors.ConcretizationTypeError, match="Python asked for the list of a tracer"):
+    with pytest.raises(px.errors.ConcretizationTypeError, match=r"`x.tolist\(\)` asks for its list"):
         px.jit(lambda x: x.tolist())(1.0)
 
 
@@ -211,7 +216,7 @@ def test_a_tracer_is_a_list_or_bytes_if_it_has_a_value():
 )
 def test_a_tracer_refuses_attributes_that_only_arrays_have(name: str) -> None:
     for transform in (px.jit, px.vmap, px.grad):
-        with pytest.raises(px.errors.ConcretizationTypeError, match=f"Only arrays have {name}: ask for it outside"):
+        with pytest.raises(px.errors.ConcretizationTypeError, match=f"asks for its {name}, but"):
             transform(lambda x: (getattr(x, name), x.sum())[1])(np.ones(2, np.float32))
 
 
@@ -220,7 +225,7 @@ def test_a_tracer_refuses_attributes_that_only_arrays_have(name: str) -> None:
     ["addressable_data", "delete", "devices", "is_deleted", "on_device_size_in_bytes", "unsafe_buffer_pointer"],
 )
 def test_a_tracer_refuses_methods_that_only_arrays_have(name: str) -> None:
-    with pytest.raises(px.errors.ConcretizationTypeError, match=f"Python asked for {name} of a tracer"):
+    with pytest.raises(px.errors.ConcretizationTypeError, match=f"asks for its {name}, but"):
         px.jit(lambda x: (getattr(x, name)(), x)[1])(1.0)
 
 

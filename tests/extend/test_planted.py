@@ -284,7 +284,7 @@ AT_FIRST_USE = {
     ),
     "an impl of NumPy, to be derived from": Mistake(
         {"impl": lambda x: np.sin(x), "abstract_eval": lambda x: x},
-        "NumPy asked for the array of a tracer",
+        "__array__() was called on traced array",
         _jit,
     ),
     "an impl that returns a list": Mistake({"impl": lambda x: [x], "abstract_eval": lambda x: x}, "got [", _eager),
@@ -461,7 +461,7 @@ AT_FIRST_USE = {
     ),
     "a jvp that calls NumPy": Mistake(
         {"impl": pnp.sin, "jvp": lambda p, t: (pnp.sin(p[0]), t[0] * np.cos(p[0])), "transpose": None},
-        "NumPy asked for the array of a tracer",
+        "__array__() was called on traced array",
         lambda p: px.jit(px.grad(lambda x: p.bind(x).sum()))(X),
     ),
     "linear in what it is not linear in": Mistake(

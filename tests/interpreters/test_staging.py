@@ -201,7 +201,7 @@ def test_eval_shape_computes_nothing():
 
 
 def test_arguments_that_are_no_arrays_are_refused_by_path():
-    with pytest.raises(TypeError, match=r"argument\[0\]\['a'\] must be an array"):
+    with pytest.raises(TypeError, match=r"argument d\['a'\] must be an array"):
         px.make_jaxpr(lambda d: d)({"a": "text"})
 
 
@@ -413,7 +413,7 @@ def test_an_escaped_tracer_of_jit_names_the_line_that_made_it():
 def test_an_escaped_tracer_names_its_argument():
     leaks.clear()
     px.jit(lambda x, y: leaks.append(y))(1.0, 2.0)
-    with pytest.raises(px.errors.UnexpectedTracerError, match="It is argument 1 of <lambda>"):
+    with pytest.raises(px.errors.UnexpectedTracerError, match="It is argument y of <lambda>"):
         leaks[0] + 1.0
 
 

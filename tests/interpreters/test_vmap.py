@@ -46,7 +46,7 @@ def test_out_axes_none_is_refused_for_a_batched_result():
 def test_size_mismatches_name_the_size_of_each_argument():
     with pytest.raises(ValueError, match="must have one size") as error:
         px.vmap(lambda x, d: x)(np.ones((3, 2)), {"k": np.ones(4)})
-    assert "argument[0]" in str(error.value)
+    assert "argument x" in str(error.value)
     assert "size 3" in str(error.value)
     assert "['k']" in str(error.value)
     assert "size 4" in str(error.value)
@@ -61,7 +61,7 @@ def test_size_mismatches_name_the_size_of_each_argument():
             ValueError,
             "one entry per positional argument, got 2 entries for 1",
         ),
-        ({"in_axes": 1}, (np.ones(3),), ValueError, r"axis 1 for argument\[0\], which is of type f\d+\[3\]"),
+        ({"in_axes": 1}, (np.ones(3),), ValueError, r"axis 1 for argument \w+, which is of type f\d+\[3\]"),
         ({"in_axes": None}, (np.ones(3),), ValueError, "at least one argument must be mapped"),
         ({"in_axes": ({"a": 0},)}, (np.ones(3),), ValueError, "vmap in_axes"),
         ({"out_axes": 5}, (np.ones(3),), ValueError, "out_axes has axis 5"),
@@ -176,5 +176,5 @@ def test_what_is_not_mapped_may_be_anything():
     mapped = px.vmap(apply, in_axes=(0, None, None))
     np.testing.assert_array_equal(mapped(x, pnp.negative, "apply"), -x)
     np.testing.assert_array_equal(px.vmap(mapped, in_axes=(0, None, None))(x[None], pnp.negative, "keep"), x[None])
-    with pytest.raises(TypeError, match=r"vmap: argument\[1\] must be an array or a number"):
+    with pytest.raises(TypeError, match=r"vmap: argument function must be an array or a number"):
         px.vmap(apply, in_axes=(0, 0, None))(x, pnp.negative, "apply")

@@ -326,7 +326,7 @@ def test_items_are_python_numbers() -> None:
     assert x.item(1, 0) == 2
     assert type(pnp.float32(1.5).item()) is float
     for ask in (lambda x: x.item(), lambda x: x.tolist(), lambda x: x.tobytes()):
-        with pytest.raises(px.errors.ConcretizationTypeError, match=r"Python asked for .* of a tracer"):
+        with pytest.raises(px.errors.ConcretizationTypeError, match=r"asks for its (item|list|bytes), but"):
             px.jit(ask)(1.0)
 
 
