@@ -14,7 +14,6 @@ from typing import Any
 from primax.core import errors, trace
 from primax.core.errors import ABSTRACT
 from primax.core.source_info import called, is_internal
-from primax.extend import options
 
 __all__ = ["called_with", "explain"]
 
@@ -81,7 +80,7 @@ def explain(tracer: Any, asked: str) -> tuple[str, str]:
       asked: `bool`, `int`, `float`, `complex`, `index`, `array`, or the name of an attribute that only arrays have;
         `truth` for the remedy alone, where an array of several elements is a condition.
     """
-    frame: FrameType | None = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(2)  # without the function that imports this one
     while frame is not None and frame.f_code.co_filename in _BETWEEN:
         frame = frame.f_back
     if asked == "truth":  # of an array with several elements
@@ -104,7 +103,7 @@ def called_with(x: Any, function: str, argument: str) -> tuple[str, str]:
     return called() or function, _argument(sys._getframe(1), x)[1] or argument
 
 
-_BETWEEN = frozenset((errors.__file__, trace.__file__, options.__file__))
+_BETWEEN = frozenset((errors.__file__, trace.__file__))
 
 
 def _argument(frame: FrameType | None, tracer: Any) -> tuple[FrameType | None, str]:

@@ -40,7 +40,7 @@ def test_numbers_are_counted_as_by_numpy() -> None:
 def test_a_length_makes_counting_traceable() -> None:
     x = np.array([1, -1, 9, 3])
     assert np.asarray(px.jit(lambda x: pnp.bincount(x, length=4))(x)).tolist() == [1, 1, 0, 1]
-    with pytest.raises(px.errors.ConcretizationTypeError, match=r"(?s)bincount: the shape .* on the values of x,.*a static length"):
+    with pytest.raises(px.errors.ConcretizationTypeError, match=r"(?s)bincount: .* the values of x,.*a static length"):
         px.jit(pnp.bincount)(x)
 
 
