@@ -50,8 +50,8 @@ pre {{ margin: 1rem 0 0; padding: 1rem; border-radius: 8px; background: var(--co
 section {{ margin: 1.25rem 0 0; padding: 1.25rem }}
 .files {{ display: flex; flex-wrap: wrap; justify-content: center; gap: 1rem; margin-top: 1rem }}
 .files img {{ flex: 1 1 300px; min-width: 0; max-width: min(100%, 480px); height: auto }}
-.drawing {{ overflow-x: auto; margin-top: 1rem; border: 1px solid var(--line); border-radius: 8px }}
-.drawing img {{ display: block; width: 100%; height: auto }} .drawing .wide {{ min-width: 760px }}
+.drawing {{ margin-top: 1rem; border: 1px solid var(--line); border-radius: 8px }}
+.drawing img {{ display: block; width: 100%; height: auto }}
 .grid {{ display: grid; grid-template-columns: repeat(var(--columns), 1fr); gap: 1rem .75rem; margin-top: 1rem }}
 .grid figure {{ margin: 0; min-width: 0 }}
 .grid figcaption {{ color: var(--faint); font-size: .8rem; line-height: 1.35; text-align: center; margin-top: .35rem;
@@ -64,9 +64,17 @@ section {{ margin: 1.25rem 0 0; padding: 1.25rem }}
 .bars .label {{ fill: var(--blue) }} .bars .wrong {{ fill: var(--orange) }}
 .chips {{ display: flex; flex-wrap: wrap; gap: .3rem; margin-top: 1rem;
   font: .72rem/1.3 ui-monospace, Menlo, monospace }}
-.chips span {{ padding: .12rem .4rem; border-radius: 5px; background: var(--grid) }}
-.chips .third {{ background: var(--orange); color: var(--card); font-weight: 600 }}
-.chips .heavy {{ background: var(--light-blue) }} .chips .inner {{ background: var(--light-orange) }}
+.chips span {{ padding: .12rem .4rem; border-radius: 5px }}
+.chain {{ list-style: none; margin: 1rem auto 0; padding: 0; max-width: 52ch; font: .78rem/1.4 ui-monospace, Menlo, monospace }}
+.chain li {{ display: grid; grid-template-columns: minmax(0, 30ch) 1fr; gap: 1ch; align-items: center }}
+.chain li + li::before {{ content: "↓"; grid-column: 1 / 3; padding-left: 13ch; color: var(--faint); line-height: 1.2 }}
+.chain span {{ padding: .3rem .6rem; border-radius: 6px; overflow-wrap: anywhere }}
+.chain b {{ display: block }}
+.chain i {{ font-style: normal; color: var(--faint) }} .chain i::before {{ content: "← " }}
+.chips span, .chain span {{ background: var(--grid) }}
+.chips .third, .chain .third {{ background: var(--orange); color: var(--card); font-weight: 600 }}
+.chips .heavy, .chain .heavy {{ background: var(--light-blue) }}
+.chips .inner, .chain .inner {{ background: var(--light-orange) }}
 @media (max-width: 640px) {{
   main {{ padding: 2rem .75rem 3rem }}
   h1 {{ font-size: 1.6rem }}
@@ -110,20 +118,19 @@ def files(*pictures: tuple[str, str]) -> str:
     return f'<div class="files">{"".join(image(name, alt) for name, alt in pictures)}</div>'
 
 
-def drawing(name: str, alt: str, *, wide: bool = False) -> str:
-    """A link to a picture, which is shown as wide as the section; if `wide`, at least so wide that it can be read."""
-    return f'<div class="drawing"><a href="{name}">{image(name, alt, "wide" if wide else "")}</a></div>'
+def drawing(name: str, alt: str) -> str:
+    """A link to a picture, which is shown as wide as the section."""
+    return f'<div class="drawing"><a href="{name}">{image(name, alt)}</a></div>'
 
 
-def image(name: str, alt: str, kind: str = "") -> str:
+def image(name: str, alt: str) -> str:
     """A picture from a file.
 
     Args:
       name: the name of the file.
       alt: a description for those who do not see the picture.
-      kind: its classes in the style of the page.
     """
-    return f'<img class="{kind}" src="{name}" alt="{escape(alt)}">'
+    return f'<img src="{name}" alt="{escape(alt)}">'
 
 
 def grid(cells: Iterable[Cell], columns: int, narrow: int) -> str:

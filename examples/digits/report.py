@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import time
-from collections import Counter
 from collections.abc import Callable
-from html import escape
 from importlib.metadata import entry_points
 from pathlib import Path
 from shutil import which
@@ -18,7 +16,7 @@ from primax_swish import activation
 
 import primax as px
 import primax.numpy as pnp
-from digits import figures, gallery, network, page, pixels, sources
+from digits import figures, gallery, network, page, pixels, program, sources
 from digits.data import Digits
 from digits.network import convolve, count, logits, loss
 from digits.page import Cell, Chapter, Section, drawing, files, grid
@@ -98,7 +96,11 @@ def _chapters(run: Run, train: Digits, test: Digits) -> list[tuple[Chapter, list
         ),
         (
             Chapter("The program", "What primax traces, transforms and compiles."),
-            [lambda folder: _of_a_step(run), lambda folder: _of_the_drawing(run, folder)],
+            [
+                lambda folder: _of_the_network_as_a_program(run),
+                lambda folder: _of_a_step(run),
+                lambda folder: _of_the_drawing(run, folder),
+            ],
         ),
         (
             Chapter(
@@ -169,59 +171,39 @@ def _printed(*command: str) -> str:
     return printed.getvalue()
 
 
-# Plugins of a step: the class of their chips, and what they have in the program.
-KINDS = {
-    "swish": ("third", "swish and its tangents, by primax-swish"),
-    "convolution": ("heavy", "convolutions"),
-    "dot": ("heavy", "products of matrices"),
-    "calls": ("inner", "programs within the program"),
-}
-
-
 def _of_a_step(run: Run) -> Section:
-    eqns = run.program.jaxpr.eqns
-    counts = Counter(eqn.primitive.plugin for eqn in eqns)
-    legend = [_chip(kind, f"{counts.pop(plugin)} {what}") for plugin, (kind, what) in KINDS.items()]
-    others = ", ".join(f"{plugin} {number}" for plugin, number in counts.most_common())
-    legend.append(_chip("", f"{counts.total()} others", others))
     return Section(
         "One step of training",
-        f"The jaxpr of a step: loss, gradient and update, {len(eqns)} equations in the order of computation.",
-        f'<div class="chips">{" ".join(legend)}</div><div class="chips">{" ".join(map(_equation, eqns))}</div>',
+        f"The jaxpr of a step: loss, gradient and update in {len(run.program.eqns)} equations, in their order.",
+        program.chips(run.program.jaxpr),
     )
 
 
-def _equation(eqn: Any) -> str:
-    plugin = eqn.primitive.plugin
-    name = f"{eqn.primitive.name} {eqn.params['name']}" if plugin == "calls" else eqn.primitive.name
-    results = ", ".join(v.aval.str_short() for v in eqn.outvars)
-    return _chip(KINDS.get(plugin, ("", ""))[0], name, f"{plugin}: {results}")
-
-
-def _chip(kind: str, text: str, title: str = "") -> str:
-    return f'<span class="{kind}" title="{escape(title)}">{escape(text)}</span>'
+def _of_the_network_as_a_program(run: Run) -> Section:
+    image = px.ShapeDtypeStruct((1, 8, 8, 1), "float32")
+    return Section(
+        "The network",
+        "The jaxpr of the network for one image: each box is an equation, with the type of its result, and beside it "
+        "are the parameters that it uses.",
+        program.chain(px.make_jaxpr(logits)(run.parameters, image).jaxpr, run.parameters),
+    )
 
 
 def _of_the_drawing(run: Run, folder: Path) -> Section:
-    image = px.ShapeDtypeStruct((1, 8, 8, 1), "float32")
     if which("dot") is None:
         return Section(
-            "The network",
-            "The jaxpr of the network for one digit. With Graphviz (`apt install graphviz`), `px.visualize` draws it "
-            "as a graph, and the step as well.",
-            sources.plain(str(px.make_jaxpr(logits)(run.parameters, image))),
+            "The step as a graph",
+            "`px.visualize` draws programs where Graphviz is installed (`apt install graphviz`). It is not, so here is "
+            "the text of the program.",
+            f"<details><summary>The program of the step</summary>{sources.plain(str(run.program))}</details>",
         )
-    px.visualize(logits, run.parameters, image, name="the network").save(folder / "network.svg")
     px.visualize(run.program, name="a step of training", depth=0).save(folder / "step.svg")
-    network_alt = (
-        "a graph: the image passes convolutions, additions of biases, swish, a pool and two products to ten scores"
-    )
-    step_alt = "a graph of the whole step, too large to read here: the network, its derivatives, and Adam"
+    alt = "a graph of the whole step, too large to read here: the network, its derivatives, and Adam"
     return Section(
-        "The network and the step, drawn",
-        "By `px.visualize`: first the network for one digit, then the whole step, which is a link to a picture to zoom "
-        "into. Each box is an equation, in the colour of the plugin that its primitive comes from.",
-        drawing("network.svg", network_alt, wide=True) + drawing("step.svg", step_alt),
+        "The step as a graph",
+        "By `px.visualize`: each box is an equation, in the colour of the plugin that its primitive comes from. The "
+        "picture is a link to itself, to zoom into.",
+        drawing("step.svg", alt),
     )
 
 
