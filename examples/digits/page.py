@@ -65,7 +65,8 @@ section {{ margin: 1.25rem 0 0; padding: 1.25rem }}
 .chips {{ display: flex; flex-wrap: wrap; gap: .3rem; margin-top: 1rem;
   font: .72rem/1.3 ui-monospace, Menlo, monospace }}
 .chips span {{ padding: .12rem .4rem; border-radius: 5px }}
-.chain {{ list-style: none; margin: 1rem auto 0; padding: 0; max-width: 52ch; font: .78rem/1.4 ui-monospace, Menlo, monospace }}
+.chain {{ list-style: none; margin: 1rem auto 0; padding: 0; max-width: 52ch;
+  font: .78rem/1.4 ui-monospace, Menlo, monospace }}
 .chain li {{ display: grid; grid-template-columns: minmax(0, 30ch) 1fr; gap: 1ch; align-items: center }}
 .chain li + li::before {{ content: "↓"; grid-column: 1 / 3; padding-left: 13ch; color: var(--faint); line-height: 1.2 }}
 .chain span {{ padding: .3rem .6rem; border-radius: 6px; overflow-wrap: anywhere }}
