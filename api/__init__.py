@@ -8,12 +8,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from primax.core.avals import ShapeDtypeStruct, typeof
 from primax.core.config import check_tracer_leaks as checking_leaks
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
+from primax.core.jaxpr import formatter
 from primax.extend.host.plugin_host import host
 from primax.extend.lazy_names import advise, lazy_names
 from primax.extend.options import (
@@ -283,5 +285,7 @@ _FUNCTIONS = {
 
 host.catalog.own_version = __version__
 advise("primax.porting.remedies")
+formatter.check_pickle = lambda eqn: import_module("primax.extend.core.pickles").check_pickle(eqn)
+formatter.html = lambda program: import_module("primax.extend.drawing.html").program_html(program)
 
 __getattr__, __dir__ = lazy_names(__name__, (*__all__, "__version__"), _SUBMODULES, _FUNCTIONS)

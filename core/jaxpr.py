@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 from primax.core import config, rules
 from primax.core.arguments import integer
@@ -12,6 +11,7 @@ from primax.core.avals import get_aval
 from primax.core.cache import Cache
 from primax.core.effects import Effects, OperandEffect, effects_of, no_effects
 from primax.core.host_values import array_of
+from primax.core.pickling import pickled
 from primax.core.recursion import raised_recursion_limit
 from primax.core.text.debug_info import DebugInfo
 from primax.core.trace import thread
@@ -91,6 +91,11 @@ class JaxprEqn:
         """A copy with some attributes replaced."""
         fields = {name: getattr(self, name) for name in self.__slots__}
         return JaxprEqn(**{**fields, **changes})
+
+    def __reduce__(self) -> Any:
+        formatter.check_pickle(self)
+        name = "primax.extend.core:JaxprEqn"
+        return pickled(name, self.primitive, self.invars, self.outvars, self.params, self.effects)
 
     def __repr__(self) -> str:
         return str(formatter.eqn(self))
@@ -228,10 +233,19 @@ class Jaxpr:
             print_rules=custom_pp_eqn_rules,
             print_effects=print_effects,
         )
-        return _colored(text) if use_color else text
+        return str(formatter.colored(text)) if use_color else text
+
+    def __reduce__(self) -> Any:
+        parts = self.constvars, self.invars, self.outvars, self.eqns, self.effects
+        return pickled("primax.extend.core:Jaxpr", *parts, self._debug_info, self.x64)
+
+    __copy__ = __deepcopy__ = lambda self, *_: self.replace()
 
     def __repr__(self) -> str:
         return self.pretty_print()
+
+    def _repr_html_(self) -> str | None:
+        return formatter.html(self)
 
 
 class ClosedJaxpr(Jaxpr):
@@ -288,22 +302,18 @@ class ClosedJaxpr(Jaxpr):
             program.replace(**changes) if changes else program, self.consts if consts is None else consts
         )
 
-
-_KEYWORD: Final = r"(?<=\{ )lambda(?= )|(?<=\. )let(?=\s)|(?<=[\s;])in(?= \()"
-_TYPE: Final = r":[a-z]\w*(?:<\w+>)?\[[^\]\s]*\](?:\{[^}]*\})?"
-
-
-def _colored(text: str) -> str:
-    """A text with its keywords in bold blue and its types in magenta."""
-    text = re.sub(_TYPE, lambda match: f"\x1b[35m{match[0]}\x1b[39m", text)
-    return re.sub(_KEYWORD, lambda match: f"\x1b[34;1m{match[0]}\x1b[39;22m", text)
+    def __reduce__(self) -> Any:
+        return pickled("primax.extend.core:ClosedJaxpr", self._jaxpr, self._consts)
 
 
 class _Formatter:
-    """The functions that print programs, set by `primax.core.text.printer`."""
+    """The functions that print programs, set by `primax.core.text.printer`, and functions of outer rooms."""
 
     jaxpr: Callable[..., str]
     eqn: Callable[..., str]
+    colored: Callable[[str], str]
+    html: Callable[[Jaxpr], str | None] = staticmethod(lambda program: None)
+    check_pickle: Callable[[JaxprEqn], None] = staticmethod(lambda eqn: None)
 
 
 formatter = _Formatter()
@@ -433,11 +443,6 @@ def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
         return eval_jaxpr(closed.jaxpr, closed.consts, *args)
 
     return run
-
-
-def gensym(*_: Any) -> Callable[[Any], Var]:
-    """A function that makes a new variable of a given type."""
-    return Var
 
 
 def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:

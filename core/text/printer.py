@@ -356,5 +356,16 @@ def _literal(value: Any) -> str:
     return "[...]" if np.shape(value) else str(np.asarray(value).item())
 
 
+_KEYWORD: Final = r"(?<=\{ )lambda(?= )|(?<=\. )let(?=\s)|(?<=[\s;])in(?= \()"
+_TYPE: Final = r":[a-z]\w*(?:<\w+>)?\[[^\]\s]*\](?:\{[^}]*\})?"
+
+
+def _colored(text: str) -> str:
+    """A text with its keywords in bold blue and its types in magenta."""
+    text = re.sub(_TYPE, lambda match: f"\x1b[35m{match[0]}\x1b[39m", text)
+    return re.sub(_KEYWORD, lambda match: f"\x1b[34;1m{match[0]}\x1b[39;22m", text)
+
+
+formatter.colored = _colored
 formatter.jaxpr = jaxpr_to_text
 formatter.eqn = eqn_to_text

@@ -11,6 +11,7 @@ import numpy as np
 from primax.core.avals import AbstractValue, aval_handlers, get_aval
 from primax.core.dtypes import tangent_dtype as primal_dtype_to_tangent_dtype
 from primax.core.errors import ABSTRACT, ConcretizationTypeError, tracer_message
+from primax.core.jaxpr import Var
 from primax.core.trace import Tracer, current_trace, escaped, set_current_trace
 from primax.interpreters.runtime.eval import eval_trace
 
@@ -20,6 +21,7 @@ __all__ = [
     "concrete_or_error",
     "eval_context",
     "find_top_trace",
+    "gensym",
     "mapped_aval",
     "primal_dtype_to_tangent_dtype",
     "take_current_trace",
@@ -102,3 +104,8 @@ def concrete_or_error(force: Callable[[Any], Any] | None, value: Any, context: s
             )
         value = value.concrete()
     return value if force is None else force(value)
+
+
+def gensym(*_: Any) -> Callable[[Any], Var]:
+    """A function that makes a new variable of a given type."""
+    return Var

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -63,6 +65,21 @@ def typed(leaves: Sequence[Any]) -> list[Any]:
     return [_TYPED[type(x)](x) if type(x) in _TYPED else x for x in leaves]
 
 
+class RulesOfOwner:
+    """A call of a function with rules; a pickle has no rules that are still the owner's, which need no names then."""
+
+    owner: Any
+    _RULES: tuple[str, ...]
+
+    def __getstate__(self) -> dict[str, Any]:
+        owned = vars(self.owner)
+        return {name: x for name, x in vars(self).items() if name not in self._RULES or owned[name] is not x}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        owned = vars(state["owner"])
+        vars(self).update({name: owned[name] for name in self._RULES} | state)
+
+
 class Forwarding:
     """A function with a rule; methods for other kinds of rules are those of the inner function, for stacking."""
 
@@ -73,6 +90,14 @@ class Forwarding:
         if name in Forwarding._RULES and hasattr(within, name):
             return getattr(within, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """One that decorates a function of a module is pickled by that function's name, like a function."""
+        try:
+            known = attrgetter(self.__qualname__)(sys.modules[self.__module__])
+        except (AttributeError, KeyError, TypeError):
+            known = None
+        return self.__qualname__ if known is self else super().__reduce_ex__(protocol)
 
 
 def resolve(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], what: str) -> tuple[Any, ...]:

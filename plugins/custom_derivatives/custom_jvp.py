@@ -12,7 +12,15 @@ from primax.extend.interpreters import ad
 from primax.extend.provisional.arguments import name_of, wraps
 from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
 from primax.extend.provisional.derivatives import as_leaf, from_leaf
-from primax.plugins.custom_derivatives.arguments import Arguments, Forwarding, resolve, split, typed, without_positions
+from primax.plugins.custom_derivatives.arguments import (
+    Arguments,
+    Forwarding,
+    RulesOfOwner,
+    resolve,
+    split,
+    typed,
+    without_positions,
+)
 from primax.plugins.custom_derivatives.jvp_rules import custom_jvp_call_p
 
 
@@ -80,19 +88,7 @@ class custom_jvp(Forwarding):
         if self.nondiff_argnums:
             raise TypeError(f"defjvps of {self.name}: there must be no nondiff_argnums, got {self.nondiff_argnums}")
 
-        def jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
-            if len(jvps) != len(primals):
-                raise TypeError(
-                    f"defjvps of {self.name}: there must be one rule per argument, "
-                    f"got {len(jvps)} rules for {len(primals)} arguments"
-                )
-            out = self(*primals)
-            terms = [rule(t, out, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None]
-            if not terms:
-                return out, tree.tree_map(lambda x: ad.zeros_like_aval(core.get_aval(x).to_tangent_aval()), out)
-            return out, functools.reduce(lambda a, b: tree.tree_map(ad.add_tangents, a, b), terms)
-
-        self.defjvp(jvp)
+        self.defjvp(functools.partial(_sum_of_terms, self, jvps))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.jvp is None:
@@ -111,8 +107,24 @@ class custom_jvp(Forwarding):
         return tree.unflatten(call.out_tree, outs)
 
 
-class _Call:
+def _sum_of_terms(owner: custom_jvp, jvps: Sequence[Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """The rule that `defjvps` makes of one rule for each argument."""
+    if len(jvps) != len(primals):
+        raise TypeError(
+            f"defjvps of {owner.name}: there must be one rule per argument, "
+            f"got {len(jvps)} rules for {len(primals)} arguments"
+        )
+    out = owner(*primals)
+    terms = [rule(t, out, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None]
+    if not terms:
+        return out, tree.tree_map(lambda x: ad.zeros_like_aval(core.get_aval(x).to_tangent_aval()), out)
+    return out, functools.reduce(lambda a, b: tree.tree_map(ad.add_tangents, a, b), terms)
+
+
+class _Call(RulesOfOwner):
     """One call: the function and its rule on flat lists."""
+
+    _RULES = ("jvp",)
 
     def __init__(self, owner: custom_jvp, arguments: Arguments) -> None:
         self.owner = owner

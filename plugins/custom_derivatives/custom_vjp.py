@@ -17,7 +17,15 @@ from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import name_of, wraps
 from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
 from primax.extend.provisional.derivatives import as_leaf, from_leaf
-from primax.plugins.custom_derivatives.arguments import Arguments, Forwarding, resolve, split, typed, without_positions
+from primax.plugins.custom_derivatives.arguments import (
+    Arguments,
+    Forwarding,
+    RulesOfOwner,
+    resolve,
+    split,
+    typed,
+    without_positions,
+)
 from primax.plugins.custom_derivatives.vjp_rules import custom_vjp_call_p
 from primax.plugins.structural import convert
 
@@ -131,8 +139,10 @@ class custom_vjp(Forwarding):
         return tree.unflatten(call.out_tree, outs)
 
 
-class _Call:
+class _Call(RulesOfOwner):
     """One call: the function and its rules on flat lists."""
+
+    _RULES = ("fwd", "bwd", "symbolic_zeros")
 
     def __init__(self, owner: custom_vjp, arguments: Arguments) -> None:
         self.owner = owner

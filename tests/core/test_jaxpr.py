@@ -24,7 +24,6 @@ from primax.core.jaxpr import (
     Var,
     cached,
     eval_jaxpr,
-    gensym,
     holds_program,
     jaxpr_as_fun,
     jaxprs_in_params,
@@ -34,6 +33,7 @@ from primax.core.jaxpr import (
 from primax.core.primitive import Primitive
 from primax.core.source_info import user_frame
 from primax.core.trace import thread
+from primax.extend.core import gensym
 from primax.interpreters.staging import trace_to_jaxpr
 
 VECTOR = ShapedArray((3,), np.float32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import io
 import operator
 import pickle
 import pkgutil
@@ -116,6 +117,7 @@ INSTANCES: dict[str, Make] = {
     "a shape and dtype": lambda m: m.ShapeDtypeStruct((2, 3), m.numpy.float32, weak_type=True),
     "a shape of keys": lambda m: m.ShapeDtypeStruct((2,), m.random.key(0).dtype),
     "a variable": lambda m: m.make_jaxpr(_doubled)(1.0).jaxpr.invars[0],
+    "a program": lambda m: m.make_jaxpr(m.nn.logsumexp)(m.numpy.arange(3.0)),
     "a tree": lambda m: m.tree_util.tree_structure({"a": [1, (2, None)]}),
     "a tree of a partial": lambda m: m.tree_util.tree_structure(m.tree_util.Partial(_doubled, 1)),
     "paths": lambda m: m.tree_util.tree_flatten_with_path({"a": [1]})[0][0][0],
@@ -196,6 +198,55 @@ def test_another_process_reads_what_is_pickled() -> None:
         [sys.executable, "-c", program], input=pickle.dumps(pickled), capture_output=True, check=False
     )
     assert done.stdout.split() == [str(len(pickled)).encode()], done.stderr.decode()[-500:]
+
+
+def _looped(x: Any, ys: Any) -> Any:
+    double = px.jit(_doubled)
+    return px.lax.scan(lambda c, y: (double(c) + y, px.nn.relu(c)), double(double(x)), ys)
+
+
+def test_programs_keep_their_variables_and_inner_programs_but_no_tracebacks() -> None:
+    closed = px.make_jaxpr(_looped)(pnp.float32(1.0), pnp.arange(3.0))
+    for read in (pickle.loads(pickle.dumps(closed)), copy.copy(closed), copy.deepcopy(closed)):
+        assert type(read) is type(closed)
+        assert str(read) == str(closed)
+        assert read.jaxpr.eqns[0].outvars[0] is read.jaxpr.eqns[1].invars[0]
+        total, _ = px.extend.core.jaxpr_as_fun(read)(pnp.float32(1.0), pnp.arange(3.0))
+        assert float(total) == 36.0
+    read, twice = pickle.loads(pickle.dumps((closed, closed.jaxpr)))
+    assert read.jaxpr is twice
+    assert twice.eqns[0].source_info is None
+    assert twice.eqns[0].params["jaxpr"] is twice.eqns[1].params["jaxpr"]
+
+
+def test_a_parameter_that_cannot_be_pickled_is_named_with_its_equation() -> None:
+    closed = px.make_jaxpr(lambda x: px.jit(lambda x: px.debug.callback(lambda x: None, x))(x))(1.0)
+    with pytest.raises(
+        pickle.PicklingError, match=r"parameter 'callback' of its equation debug_callback, made at .*test_pickling"
+    ):
+        pickle.dumps(closed)
+    assert str(copy.deepcopy(closed)) == str(closed)
+
+    class Knowing(pickle.Pickler):
+        def reducer_override(self, x: Any) -> Any:
+            return (str, ("a function",)) if isinstance(x, types.FunctionType) else NotImplemented
+
+    pickler = Knowing(io.BytesIO())
+    pickler.dump(closed)
+
+
+@px.custom_jvp
+def _ruled(x: Any) -> Any:
+    return x * x
+
+
+_ruled.defjvps(lambda t, out, x: 2 * t * x)
+
+
+def test_functions_with_rules_are_pickled_by_the_name_that_they_decorate() -> None:
+    assert all(way(_ruled) is _ruled for way in WAYS.values())
+    read = pickle.loads(pickle.dumps(px.make_jaxpr(_ruled)(1.0)))
+    assert float(px.grad(lambda x: px.extend.core.jaxpr_as_fun(read)(x)[0])(3.0)) == 6.0
 
 
 def test_methods_of_arrays_are_called_by_what_is_pickled() -> None:
