@@ -11,8 +11,8 @@ from primax.extend.core import Array, Tracer
 from primax.extend.interpreters import ad, batching, partial_eval
 from primax.extend.provisional.avals import ExtendedArray
 from primax.extend.provisional.derivatives import LinearTracer
-from primax.extend.provisional.runtime import SeemingPjitFunction
 from primax.extend.source_info_util import current
+from primax.plugins.calls.jitted import SeemingPjitFunction
 from primax.porting.modules import JaxFinder, JaxModule, stand_in
 from primax.porting.spellings import attach
 

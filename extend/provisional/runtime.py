@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from primax.core._jaxlib import DeviceList
+from primax.core._jaxlib import DeviceList, PjitFunction
 from primax.extend.provisional.compiled_function import CompiledFunction
 from primax.extend.provisional.from_dlpack import from_cuda_array_interface, from_dlpack
 from primax.interpreters.linear_trace import is_staged
@@ -24,7 +24,7 @@ from primax.interpreters.runtime.device_put import (
     put_value,
 )
 from primax.interpreters.runtime.devices.backends import client, local_devices, names_of, process_count, process_index
-from primax.interpreters.runtime.dispatch import SeemingPjitFunction, fast_front, fast_function, fast_path
+from primax.interpreters.runtime.dispatch import fast_front, fast_function, fast_path
 from primax.interpreters.runtime.donation import (
     copy_if_shared,
     donation_lock,
@@ -43,7 +43,7 @@ __all__ = [
     "DeviceAssignment",
     "DeviceList",
     "Executable",
-    "SeemingPjitFunction",
+    "PjitFunction",
     "client",
     "compile_and_run",
     "compile_options",

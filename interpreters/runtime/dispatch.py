@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 import weakref
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from types import MethodType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from primax.core import _jaxlib, config, option
-from primax.core._jaxlib import PjitFunction, PjitFunctionCache, jax_jit, lacks_hash, status_of
+from primax.core._jaxlib import PjitFunctionCache, jax_jit, lacks_hash, status_of
 from primax.core.arguments import one_or_several, rename
 from primax.core.cache import Cache, epoch
 from primax.core.diagnostics import encodable
@@ -197,47 +195,6 @@ def fast_function(
     function: Any = direct_call(direct, indirect if donation is None else donating_call(indirect, miss, donation))
     function._dispatch = Dispatch(forget, functools.partial(type(dispatched)._cache_size, dispatched), direct.programs)
     return function
-
-
-class SeemingPjitFunction:
-    """A function that seems to be of the type of functions that jaxlib dispatches: `isinstance` says so.
-
-    Args:
-      function: the function, with its attributes.
-
-    Attributes:
-      enabled: whether `jit` returns such functions, because packages written for JAX run in this process.
-    """
-
-    # In a slot, since `functools.wraps` copies the entries of `__dict__` from one function to another.
-    __slots__ = ("__dict__", "__weakref__", "_function")
-    enabled = False
-    __qualname__: str
-    __class__ = property(lambda self: PjitFunction)
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        try:
-            return inspect.signature(self.__wrapped__)
-        except (TypeError, ValueError) as error:  # Python does not know the parameters
-            raise AttributeError(str(error)) from None
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        functools.update_wrapper(self, function)
-        self.__wrapped__ = getattr(function, "__wrapped__", function)
-        self._function = function
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
-
-    def __reduce__(self) -> str:
-        return self.__qualname__  # copies are the function itself, and pickles hold its name, as of other functions
-
-    def __repr__(self) -> str:
-        return f"<PjitFunction of {self.__wrapped__!r}>"
 
 
 def fast_front(

@@ -21,6 +21,7 @@ from primax.extend.provisional.programs import Signature
 from primax.extend.provisional.sharding import canonical_sharding, devices_of
 from primax.extend.provisional.tracing import Cache, thread
 from primax.extend.provisional.typing import DeviceLike
+from primax.plugins.calls.jitted import JittedFunction, SeemingPjitFunction
 from primax.plugins.calls.primitive import jit_p
 from primax.plugins.calls.shardings import JitShardings
 from primax.plugins.calls.stages import CompilerOptions, Lowered, Traced, read_options, structs_of
@@ -156,21 +157,21 @@ def jit(
     >>> float(f(3.0))
     7.0
     """
+    arguments = {
+        "in_shardings": in_shardings,
+        "out_shardings": out_shardings,
+        "static_argnums": static_argnums,
+        "static_argnames": static_argnames,
+        "donate_argnums": donate_argnums,
+        "donate_argnames": donate_argnames,
+        "keep_unused": keep_unused,
+        "inline": inline,
+        "device": device,
+        "backend": backend,
+        "compiler_options": compiler_options,
+    }
     if fun is None:
-        return functools.partial(
-            jit,
-            in_shardings=in_shardings,
-            out_shardings=out_shardings,
-            static_argnums=static_argnums,
-            static_argnames=static_argnames,
-            donate_argnums=donate_argnums,
-            donate_argnames=donate_argnames,
-            keep_unused=keep_unused,
-            inline=inline,
-            device=device,
-            backend=backend,
-            compiler_options=compiler_options,
-        )
+        return functools.partial(jit, **arguments)
     check_function("jit", "fun", fun)
     inlined = _is_inlined(inline)
     if not among(keep_unused, _OPTIONAL_BOOLS):
@@ -201,11 +202,11 @@ def jit(
     static_names, donate_names = tuple(sorted(static.names)), tuple(sorted(donate.names))
     settings = (keep_unused, inlined, device, options, shardings and shardings.key)
     key = (static.positions, static_names, donate.positions, donate_names, *settings)
-    function = runtime.fast_function(
-        jitted.name, fun, jitted.miss, static.positions, static_names, key, jitted.donation
-    )
-    dispatch = function._dispatch
-    wraps(fun)(function)
+    fast = runtime.fast_function(jitted.name, fun, jitted.miss, static.positions, static_names, key, jitted.donation)
+    dispatch = fast._dispatch
+    # Packages written for JAX recognize jitted functions by the type of jaxlib's.
+    kind = SeemingPjitFunction if SeemingPjitFunction.enabled else JittedFunction
+    function: Any = wraps(fun)(kind(fast))
 
     def trace(*args: Any, **kwargs: Any) -> Traced:
         """The program for these arguments (or `ShapeDtypeStruct`s), before lowering."""
@@ -232,8 +233,8 @@ def jit(
     function._clear_cache = dispatch.forget
     function._cache_size = dispatch.size
     function._dispatch = dispatch
-    # Packages written for JAX recognize jitted functions by the type of jaxlib's.
-    return runtime.SeemingPjitFunction(function) if runtime.SeemingPjitFunction.enabled else function
+    function._options = arguments
+    return function
 
 
 def eval_shape(fun: Callable[..., Any], *args: object, **kwargs: object) -> Any:

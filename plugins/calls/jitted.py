@@ -1,0 +1,69 @@
+"""The object that `jit` returns: a function that says what it is, and that pickles."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from importlib import import_module
+from operator import attrgetter
+from types import MethodType
+from typing import Any
+
+from primax.extend.provisional.runtime import PjitFunction
+
+
+class JittedFunction(functools.partial[Any]):
+    """A compiled function; calls are those of the function inside, without a frame of Python in between.
+
+    Its attribute `_options` has the arguments of `jit`, by which a pickle makes it again.
+    """
+
+    _options: dict[str, Any]
+    __qualname__: str
+    __wrapped__: Any
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<jitted {self.__wrapped__!r}>"
+
+    def __copy__(self, _: Any = None) -> JittedFunction:
+        return self
+
+    __deepcopy__ = __copy__
+
+    def __reduce__(self) -> Any:
+        """The name of one that a module has, as of other functions; else the function and the options."""
+        try:
+            known = attrgetter(self.__qualname__)(sys.modules[self.__module__])
+        except (AttributeError, KeyError, TypeError):
+            known = None
+        return self.__qualname__ if known is self else (_jitted, (self.__wrapped__, self._options))
+
+
+def _jitted(fun: Any, options: dict[str, Any]) -> Any:
+    """The jitted function of a pickle."""
+    return import_module("primax.plugins.calls.jit").jit(fun, **options)  # which imports this module
+
+
+class SeemingPjitFunction(JittedFunction):
+    """A jitted function that seems to be of the type of functions that jaxlib dispatches: `isinstance` says so.
+
+    Attributes:
+      enabled: whether `jit` returns such functions, because packages written for JAX run in this process.
+    """
+
+    enabled = False
+    __class__ = property(lambda self: PjitFunction)  # type: ignore[assignment]
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        try:
+            return inspect.signature(self.__wrapped__)
+        except (TypeError, ValueError) as error:  # Python does not know the parameters
+            raise AttributeError(str(error)) from None
+
+    def __repr__(self) -> str:
+        return f"<PjitFunction of {self.__wrapped__!r}>"

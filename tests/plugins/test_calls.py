@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import inspect
 import logging
 import math
+import pickle
+import re
 import sys
 import threading
 import weakref
@@ -25,6 +29,7 @@ from primax.extend.effects import register_effect
 from primax.extend.interpreters import mlir
 from primax.extend.provisional import runtime
 from primax.interpreters.runtime import dispatch
+from primax.plugins.calls.jitted import SeemingPjitFunction
 
 ONES = np.ones(3, np.float32)
 
@@ -40,6 +45,42 @@ class Counted:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self.calls += 1
         return self.fun(*args, **kwargs)
+
+
+@px.jit
+def _named(x: Any, times: int = 1) -> Any:
+    return (x + 1) * times
+
+
+def test_a_jitted_function_says_that_it_is_and_is_copied_and_pickled() -> None:
+    assert re.fullmatch(r"<jitted <function _named at 0x\w+>>", repr(_named))
+    assert repr(px.jit(_named)).startswith("<jitted <jitted <function _named")
+    assert pickle.loads(pickle.dumps(_named)) is _named
+    assert copy.deepcopy(_named) is copy.copy(_named) is _named
+    by_value = px.jit(_named.__wrapped__, static_argnums=1)
+    assert copy.copy(by_value) is by_value
+    fields = by_value.__reduce__()[1]
+    assert fields[0] is _named.__wrapped__
+    assert fields[1]["static_argnums"] == 1
+    power = pickle.loads(pickle.dumps(px.jit(pnp.power, static_argnums=1)))
+    assert repr(power).startswith("<jitted <function power")
+    assert float(power(3.0, 2)) == 9.0
+
+    class Owner:
+        method = px.jit(lambda self, x: x, static_argnums=0)
+
+    assert Owner().method(2.0) == 2.0
+    assert Owner.method is vars(Owner)["method"]
+
+
+def test_a_seeming_function_of_jaxlib_has_its_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SeemingPjitFunction, "enabled", True)
+    seeming = px.jit(_named.__wrapped__)
+    assert isinstance(seeming, runtime.PjitFunction)
+    assert seeming.lower(1.0).compile()(3.0) == 4.0
+    assert seeming.__name__ == "_named"
+    assert list(inspect.signature(seeming).parameters) == ["x", "times"]
+    assert repr(seeming).startswith("<PjitFunction of <function _named")
 
 
 @pytest.fixture

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import gc
-import pickle
 import weakref
 from typing import Any
 
@@ -13,8 +11,7 @@ import pytest
 
 import primax as px
 import primax.numpy as pnp
-from primax.core._jaxlib import PjitFunction
-from primax.interpreters.runtime.dispatch import SeemingPjitFunction, fast_front, fast_function
+from primax.interpreters.runtime.dispatch import fast_front, fast_function
 
 X = np.arange(3, dtype=np.float32)
 
@@ -102,30 +99,6 @@ def test_a_front_leaves_calls_to_its_function_until_it_shares_programs() -> None
     assert len(calls) == 2
     front(1.5)
     assert len(calls) == 3
-
-
-def test_a_seeming_function_of_jaxlib_has_its_type_and_the_attributes_of_the_function() -> None:
-    seeming = SeemingPjitFunction(px.jit(_named))
-    assert isinstance(seeming, PjitFunction)
-    assert seeming(1.0) == 2.0
-    assert seeming.lower(1.0).compile()(3.0) == 4.0
-    assert seeming.__name__ == "_named"
-    assert repr(seeming).startswith("<PjitFunction of <function _named")
-    assert copy.copy(_seeming) is _seeming
-    assert pickle.loads(pickle.dumps(_seeming)) is _seeming
-
-    class Owner:
-        method = SeemingPjitFunction(px.jit(lambda self, x: x, static_argnums=0))
-
-    assert Owner().method(2.0) == 2.0
-
-
-def _named(x: Any) -> Any:
-    return x + 1
-
-
-_seeming = SeemingPjitFunction(_named)
-_seeming.__qualname__ = "_seeming"
 
 
 def test_a_dispatched_function_is_freed_when_it_is_dropped() -> None:
