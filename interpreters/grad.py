@@ -303,7 +303,7 @@ def _gradient(
     positions = argument_positions(what, argnums)
 
     @wraps(fun)
-    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+    def value_and_grad(*args: Any, **kwargs: Any) -> Any:
         flat_fun, flat, avals = flat_call(what, fun, positions, args, kwargs, has_aux)
         for aval in avals:
             check_input(what, aval, holomorphic, allow_int)
@@ -314,7 +314,7 @@ def _gradient(
         value = from_host(outs[0])
         return ((value, without_tracers(flat_fun.aux)), gradient) if has_aux else (value, gradient)
 
-    return value_and_gradient
+    return value_and_grad
 
 
 def check_input(what: str, aval: Any, holomorphic: bool, allow_int: bool) -> None:

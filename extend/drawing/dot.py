@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from primax.core.diagnostics import encodable
+from primax.extend.drawing.colors import LIGHT_TO_DARK, Color, color_of, in_dark_mode
 from primax.extend.drawing.graph import Box, Edge, Graph, Node
 
-__all__ = ["to_dot"]
+__all__ = ["themed", "to_dot"]
 
-# Pairs of a light colour to fill with and a dark one for lines: plugins take them in the order of first use.
-_COLORS = (
-    ("#dbe7fb", "#2f5fb3"),
-    ("#fde3cd", "#b8601b"),
-    ("#d9f0da", "#2f7d3b"),
-    ("#f3dcf3", "#8c3f93"),
-    ("#fff0bf", "#94740d"),
-    ("#d3efef", "#1f7a80"),
-    ("#fbdada", "#b23a3f"),
-    ("#e4defa", "#5d47b0"),
-    ("#ebe6d6", "#766a3d"),
-    ("#e2efc2", "#5c7a16"),
-    ("#fbdcea", "#ad3770"),
-    ("#dde3ea", "#4b5d73"),
-)
 _FONT = "Helvetica,Arial,sans-serif"
 _INK, _FAINT, _LINE = "#22304a", "#6b7690", "#9aa5b8"
 
@@ -36,7 +22,7 @@ def to_dot(graph: Graph, title: str) -> str:
       graph: the graph.
       title: the title above it.
     """
-    colors = {plugin: _COLORS[i % len(_COLORS)] for i, plugin in enumerate(graph.plugins)}
+    colors = {plugin: color_of(plugin) for plugin in graph.plugins}
     lines = [
         f"digraph {_quoted(title)} {{",
         f'  graph [rankdir=TB, fontname="{_FONT}", fontsize=14, fontcolor="{_INK}", labelloc=t, labeljust=l,'
@@ -55,6 +41,30 @@ def to_dot(graph: Graph, title: str) -> str:
     return encodable("\n".join([*lines, "}"]) + "\n")
 
 
+def themed(svg: str, plugins: Iterable[str]) -> str:
+    """An image by Graphviz with a style sheet for dark pages.
+
+    Args:
+      svg: the image.
+      plugins: the plugins whose colours are in it.
+    """
+    changes = dict(LIGHT_TO_DARK)
+    for fill, line, dark_fill, dark_line in map(color_of, plugins):
+        changes |= {fill: dark_fill, line: dark_line}
+
+    def rules(before: str) -> str:
+        return " ".join(
+            f'{before}.primax-picture [{attribute}="{light}"] {{{attribute}: {dark}}}'
+            for light, dark in changes.items()
+            for attribute in ("fill", "stroke")
+        )
+
+    beginning, graph, rest = svg.partition('class="graph"')
+    style = f"<style>{in_dark_mode(rules)}</style>"
+    first, opening, others = beginning.rpartition("<g ")
+    return f'{first}{style}{opening}{others}class="graph primax-picture"{rest}' if graph else svg
+
+
 def _longest_ways(edges: Sequence[Edge]) -> dict[str, str]:
     """For each node the previous node on the longest path to it; these paths are drawn as straight as possible."""
     length: dict[str, int] = {}
@@ -71,7 +81,7 @@ def _bracketed(attributes: list[str]) -> str:
     return f" [{', '.join(attributes)}]" if attributes else ""
 
 
-def _legend(graph: Graph, colors: dict[str, tuple[str, str]]) -> list[str]:
+def _legend(graph: Graph, colors: Mapping[str, Color]) -> list[str]:
     """The legend: the colour of each plugin, and the number of its equations."""
     if not colors:
         return []
@@ -79,19 +89,19 @@ def _legend(graph: Graph, colors: dict[str, tuple[str, str]]) -> list[str]:
         f'<TR><TD BGCOLOR="{fill}" COLOR="{line}" BORDER="1" WIDTH="14"> </TD>'
         f'<TD ALIGN="LEFT">{_html(plugin)}</TD>'
         f'<TD ALIGN="RIGHT"><FONT COLOR="{_FAINT}">{graph.plugins[plugin]}</FONT></TD></TR>'
-        for plugin, (fill, line) in colors.items()
+        for plugin, (fill, line, *_) in colors.items()
     )
     table = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="3" CELLPADDING="2">{rows}</TABLE>'
     return [f'  legend [shape=plain, style="", fillcolor=none, label=<{table}>];']
 
 
-def _parts(box: Box, colors: dict[str, tuple[str, str]], indent: str) -> list[str]:
+def _parts(box: Box, colors: Mapping[str, Color], indent: str) -> list[str]:
     lines = []
     for part in box.parts:
         if isinstance(part, Node):
             lines.append(f"{indent}{_node(part, colors)}")
             continue
-        line = colors[part.plugin][1] if part.plugin else _LINE
+        line = colors[part.plugin].line if part.plugin else _LINE
         lines += [
             f"{indent}subgraph {part.id} {{",
             f'{indent}  graph [label=<{_html(part.title)}>, style=rounded, color="{line}", bgcolor="#f6f7fa",'
@@ -102,15 +112,15 @@ def _parts(box: Box, colors: dict[str, tuple[str, str]], indent: str) -> list[st
     return lines
 
 
-def _node(node: Node, colors: dict[str, tuple[str, str]]) -> str:
-    shown = [f"<B>{_html(node.title)}</B>" if node.kind in ("equation", "more") else _html(node.title)]
+def _node(node: Node, colors: Mapping[str, Color]) -> str:
+    shown = [f"<B>{_html(node.title)}</B>" if node.kind in ("equation", "input", "more") else _html(node.title)]
     if not node.title:
         shown = []
     shown += [f'<FONT POINT-SIZE="8.5" COLOR="{_FAINT}">{_html(line)}</FONT>' for line in node.lines]
     attributes = [f"label=<{'<BR/>'.join(shown)}>"]
     if node.plugin:
-        fill, line = colors[node.plugin]
-        attributes += [f'fillcolor="{fill}"', f'color="{line}"']
+        color = colors[node.plugin]
+        attributes += [f'fillcolor="{color.fill}"', f'color="{color.line}"']
     if node.kind == "result":
         attributes += ['style="filled,rounded,dashed"']
     if node.kind in ("input", "output"):

@@ -6,20 +6,28 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from textwrap import wrap
 from typing import Any
 
-from primax.core.jaxpr import DropVar, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
+import numpy as np
+
+from primax.core.jaxpr import DropVar, Jaxpr, JaxprEqn, Literal, Var, holds_program, jaxprs_in_params
 from primax.core.text.printer import PrintedCall, atom_to_text, eqn_to_text, name_vars, shown_params
 
-__all__ = ["Box", "Edge", "Graph", "Node", "build"]
+__all__ = ["Box", "Edge", "Graph", "Node", "build", "programs_of", "purpose"]
 
 # Loops run their programs many times, so values do not flow straight through these programs.
 _LOOPS = frozenset(("scan", "while"))
+# What the programs of branches and loops are for, by the parameters that hold them.
+_PURPOSES = {
+    ("while", "cond_jaxpr"): "repeat while this is True",
+    ("while", "body_jaxpr"): "each step",
+    ("scan", "jaxpr"): "each step",
+}
 # Parameters that the type of the result contains already.
 _TOLD_BY_TYPES = frozenset(("dtype", "name", "new_dtype", "new_sizes", "shape"))
 _MOST_LITERALS = 6
-_MOST_PARAMETERS = 3
-_WIDTH = 34
+_WIDTH = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +107,11 @@ def _size(jaxpr: Jaxpr, depth: int) -> int:
     """The number of equations down to a depth."""
     size = len(jaxpr.eqns)
     if depth > 0:
-        size += sum(_size(inner, depth - 1) for eqn in jaxpr.eqns for _, inner in _programs(eqn))
+        size += sum(_size(inner, depth - 1) for eqn in jaxpr.eqns for _, inner in programs_of(eqn))
     return size
 
 
-def _programs(eqn: JaxprEqn) -> Iterator[tuple[str, Jaxpr]]:
+def programs_of(eqn: JaxprEqn) -> Iterator[tuple[str, Jaxpr]]:
     """The inner programs of an equation, with the names of their parameters."""
     for name, value in eqn.params.items():
         inner = list(jaxprs_in_params({name: value}))
@@ -120,12 +128,14 @@ class _Builder:
         self.edges: list[Edge] = []
         self.plugins: Counter[str] = Counter()
         self.equations = 0
+        self.makers: dict[Var, JaxprEqn] = {}  # the equation of each result
 
     def build(self, jaxpr: Jaxpr, names: Sequence[str]) -> Graph:
         root = Box("root", "")
         sources: dict[Var, str] = {}
         for i, v in enumerate(jaxpr.invars):
-            sources[v] = self.node(root, "input", self.text(v), names[i : i + 1])
+            name = names[i] if i < len(names) else ""
+            sources[v] = self.node(root, "input", name or self.text(v), [self.text(v)] if name else [])
         for v in jaxpr.constvars:
             sources[v] = self.node(root, "constant", self.text(v), ("constant",))
         self.program(root, jaxpr, sources, self.depth, self.limit)
@@ -171,7 +181,8 @@ class _Builder:
         plugin = eqn.primitive.plugin or eqn.primitive.module
         self.plugins[plugin] += 1
         self.equations += 1
-        programs = list(_programs(eqn)) if depth > 0 else []
+        self.makers.update(dict.fromkeys(eqn.outvars, eqn))
+        programs = list(programs_of(eqn)) if depth > 0 else []
         if not programs:
             node = self.alone(box, eqn, sources, plugin, eqn.outvars)
             sources.update(dict.fromkeys(eqn.outvars, node))
@@ -187,7 +198,7 @@ class _Builder:
 
     def alone(self, box: Box, eqn: JaxprEqn, sources: dict[Var, str], plugin: str, outs: Sequence[Any]) -> str:
         """An equation as one node."""
-        lines = [_operands(eqn, self.texts), *_parameters(eqn), *map(self.text, outs)]
+        lines = [*_operands(eqn, self.texts), *_parameters(eqn), *map(self.text, outs)]
         title = " ".join([str(eqn.primitive), *filter(None, [_own_name(eqn)])])
         node = self.node(box, "equation", title, lines, plugin, eqn_to_text(eqn, self.texts))
         for v in dict.fromkeys(v for v in eqn.invars if not isinstance(v, Literal)):
@@ -213,7 +224,7 @@ class _Builder:
         enter = self.alone(frame, eqn, sources, frame.plugin, ())
         leave = self.node(frame, "result", "", [self.text(v) for v in eqn.outvars], frame.plugin)
         for name, inner in programs:
-            box = Box(f"cluster_{next(self.ids)}", name)
+            box = Box(f"cluster_{next(self.ids)}", purpose(eqn, name, self.makers, self.texts))
             frame.parts.append(box)
             own: dict[Var, str] = {}
             for v in [*inner.constvars, *inner.invars]:
@@ -230,6 +241,34 @@ class _Builder:
         sources.update(dict.fromkeys((v for v in eqn.outvars if not isinstance(v, DropVar)), leave))
 
 
+def purpose(eqn: JaxprEqn, name: str, makers: Mapping[Var, JaxprEqn], texts: Mapping[Var, str]) -> str:
+    """When a program of branches or a loop runs, or else the name of the parameter that holds it.
+
+    Args:
+      eqn: the equation.
+      name: the parameter, with an index if it holds several programs.
+      makers: the equation of each variable.
+      texts: the names of variables.
+    """
+    if eqn.primitive.name == "cond" and name.startswith("branches["):
+        return _condition(eqn, int(name[9:-1]), makers, texts)
+    return _PURPOSES.get((eqn.primitive.name, name), name)
+
+
+def _condition(eqn: JaxprEqn, i: int, makers: Mapping[Var, JaxprEqn], texts: Mapping[Var, str]) -> str:
+    """The condition under which a `cond` runs branch `i`, such as `if c is True` or `if c is 2`."""
+    index = eqn.invars[0]
+    count = len(eqn.params["branches"])
+    if isinstance(index, Literal):
+        return f"if {atom_to_text(index, texts)} is {i}"
+    maker = makers.get(index)
+    if count == 2 and maker is not None and maker.primitive.name == "convert_element_type":
+        (source,) = maker.invars
+        if isinstance(source, Var) and getattr(source.aval, "dtype", None) == np.bool_:
+            return f"if {texts.get(source, '_')} is {bool(i)}"
+    return f"if {texts.get(index, '_')} is {i}"
+
+
 def _flows_through(eqn: JaxprEqn, inner: Jaxpr) -> bool:
     """Whether the types of a program are those of the equation that holds it."""
     passed, taken = [v.aval for v in eqn.invars], [v.aval for v in inner.invars]
@@ -242,27 +281,27 @@ def _own_name(eqn: JaxprEqn) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _operands(eqn: JaxprEqn, texts: Mapping[Var, str]) -> str:
+def _operands(eqn: JaxprEqn, texts: Mapping[Var, str]) -> list[str]:
     """Literals among the operands, with a dot for each value that comes by an arrow."""
     if not any(isinstance(v, Literal) for v in eqn.invars) or len(eqn.invars) > _MOST_LITERALS:
-        return ""
+        return []
     shown = [atom_to_text(v, texts).partition(":")[0] if isinstance(v, Literal) else "·" for v in eqn.invars]
-    return _shortened(", ".join(shown))
+    return _wrapped(", ".join(shown))
 
 
 def _parameters(eqn: JaxprEqn) -> list[str]:
-    """The most informative parameters: those that differ from their defaults, without programs."""
+    """The parameters that differ from their defaults, without programs, functions, and what types tell."""
     printed = shown_params(eqn)
     params = printed.params if isinstance(printed, PrintedCall) else printed
-    shown = []
-    for name, value in params.items():
-        plain = isinstance(value, int | float | str | tuple | list)
-        held = list(jaxprs_in_params({name: value}))
-        if name not in _TOLD_BY_TYPES and plain and not held and value not in (False, None, (), "", []):
-            shown.append(_shortened(f"{name}={value}"))
-    return [*shown[:_MOST_PARAMETERS], "…"] if len(shown) > _MOST_PARAMETERS else shown
+    return [
+        line
+        for name, value in params.items()
+        if name not in _TOLD_BY_TYPES and not holds_program(value, or_function=True)
+        if value is not None and value is not False and not (isinstance(value, tuple | list | str) and not value)
+        for line in _wrapped(f"{name}={value}")
+    ]
 
 
-def _shortened(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
+def _wrapped(text: str) -> list[str]:
+    """A text as lines; the later ones are indented."""
+    return wrap(text, _WIDTH, subsequent_indent="\u00a0\u00a0", break_on_hyphens=False)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["FORMATS", "installed", "render"]
+__all__ = ["FORMATS", "HINT", "installed", "render"]
 
 FORMATS = ("svg", "png", "pdf")
+HINT = "install it (apt install graphviz, brew install graphviz, conda install graphviz)"
 
 
 def installed() -> str | None:
@@ -30,8 +31,7 @@ def render(text: str, form: str) -> bytes:
     program = installed()
     if program is None:
         raise RuntimeError(
-            f"visualize: {form} needs Graphviz, whose program dot is not on the path; install it (apt install "
-            "graphviz, brew install graphviz, conda install graphviz), or save a .dot file"
+            f"visualize: {form} needs Graphviz, whose program dot is not on the path; {HINT}, or save a .dot file"
         )
     subprocess: Any = import_module("subprocess")
     options = ["-Gdpi=144"] if form == "png" else []
