@@ -16,7 +16,7 @@ from primax.core.errors import ConcretizationTypeError
 _F = TypeVar("_F")
 
 # The attributes of jitted functions.
-JITTED = ("_cache_size", "_clear_cache", "_dispatch", "_options", "clear_cache", "eval_shape", "lower", "trace")
+JITTED = ("_again", "_cache_size", "_clear_cache", "_dispatch", "clear_cache", "eval_shape", "lower", "trace")
 
 
 def check_function(function: str, argument: str, value: Any) -> None:

@@ -233,8 +233,13 @@ def jit(
     function._clear_cache = dispatch.forget
     function._cache_size = dispatch.size
     function._dispatch = dispatch
-    function._options = arguments
+    function._again = _jit_again, (fun, arguments)
     return function
+
+
+def _jit_again(fun: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    """The jitted function of a pickle."""
+    return jit(fun, **arguments)
 
 
 def eval_shape(fun: Callable[..., Any], *args: object, **kwargs: object) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from importlib import import_module
 from operator import attrgetter
 from types import MethodType
 from typing import Any
@@ -16,10 +15,10 @@ from primax.extend.provisional.runtime import PjitFunction
 class JittedFunction(functools.partial[Any]):
     """A compiled function; calls are those of the function inside, without a frame of Python in between.
 
-    Its attribute `_options` has the arguments of `jit`, by which a pickle makes it again.
+    Its attribute `_again` is the call of `jit` by which a pickle makes it again: a function and its arguments.
     """
 
-    _options: dict[str, Any]
+    _again: tuple[Any, ...]
     __qualname__: str
     __wrapped__: Any
 
@@ -35,17 +34,12 @@ class JittedFunction(functools.partial[Any]):
     __deepcopy__ = __copy__
 
     def __reduce__(self) -> Any:
-        """The name of one that a module has, as of other functions; else the function and the options."""
+        """The name of one that a module has, as of other functions; else the call that made it."""
         try:
             known = attrgetter(self.__qualname__)(sys.modules[self.__module__])
         except (AttributeError, KeyError, TypeError):
             known = None
-        return self.__qualname__ if known is self else (_jitted, (self.__wrapped__, self._options))
-
-
-def _jitted(fun: Any, options: dict[str, Any]) -> Any:
-    """The jitted function of a pickle."""
-    return import_module("primax.plugins.calls.jit").jit(fun, **options)  # which imports this module
+        return self.__qualname__ if known is self else self._again
 
 
 class SeemingPjitFunction(JittedFunction):

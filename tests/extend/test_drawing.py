@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
 import subprocess
 from pathlib import Path
@@ -14,11 +15,13 @@ import primax as px
 import primax.numpy as pnp
 from primax.extend import core
 from primax.extend.drawing import graphviz
+from primax.extend.drawing.colors import color_of
 from primax.extend.drawing.graph import Box, Graph, Node, build
 
 pytestmark = pytest.mark.usefixtures("in_32_bits")
 
 F32 = np.float32
+FAMILIES = [point.name for point in importlib.metadata.entry_points(group="primax")]
 needs_graphviz = pytest.mark.skipif(graphviz.installed() is None, reason="Graphviz is not installed")
 
 
@@ -66,7 +69,40 @@ def test_an_equation_shows_literals_parameters_and_types() -> None:
 def test_inputs_have_the_names_of_arguments() -> None:
     picture = px.visualize(lambda weights, x: weights["w"] * x, {"w": 2.0}, 3.0)
     assert "weights[&#x27;w&#x27;]" in picture.dot
-    assert re.search(r'COLOR="#\w+">x<', picture.dot)
+    assert re.search(r"<B>x</B><BR/><FONT [^>]*>\w+:f32\[\]<", picture.dot)
+
+
+def test_a_family_has_the_same_colour_in_every_picture() -> None:
+    colors = {color_of(name) for name in (*FAMILIES, "kepler", "newton")}
+    assert len(colors) == len(FAMILIES) + 2
+    for fun in (lambda x: pnp.sin(x) * x, lambda x: x * pnp.sin(x)):
+        dot = px.visualize(fun, 1.0).dot
+        assert re.search(rf'<B>sin</B>.*fillcolor="{color_of("trigonometry").fill}"', dot)
+        assert re.search(rf'<B>mul</B>.*fillcolor="{color_of("arithmetic").fill}"', dot)
+
+
+def test_the_title_has_the_transformations() -> None:
+    def f(x: Any) -> Any:
+        return pnp.sin(x).sum()
+
+    titles = {
+        "jit(vmap(grad(f)))": px.jit(px.vmap(px.grad(f))),
+        "value_and_grad(f)": px.value_and_grad(f),
+        "jacfwd(jacrev(f))": px.hessian(f),
+        "checkpoint(f)": px.checkpoint(f),
+        "f": f,
+    }
+    assert [px.visualize(fun, np.ones(3, F32)).name for fun in titles.values()] == list(titles)
+    assert px.visualize(px.grad(f), np.ones(3, F32), name="slope").name == "slope"
+
+
+def test_parameters_are_whole() -> None:
+    graph = graph_of(lambda x: x[np.array([0, 2])], np.ones(3, F32))
+    (node,) = [node for node in nodes(graph.root) if node.title == "gather"]
+    text = " ".join(node.lines)
+    for name in ("offset_dims", "collapsed_slice_dims", "start_index_map", "slice_sizes", "mode"):
+        assert f"{name}=" in text
+    assert "…" not in text
 
 
 def test_calls_are_frames_that_values_flow_through() -> None:
@@ -80,9 +116,11 @@ def test_calls_are_frames_that_values_flow_through() -> None:
 def test_branches_and_loops_have_a_frame_for_each_program() -> None:
     graph = graph_of(everything, 1.0, np.ones(3, F32))
     titles = [box.title for box in boxes(graph.root)]
-    for title in ("cond", "branches[0]", "branches[1]", "scan", "jaxpr", "while", "cond_jaxpr", "body_jaxpr"):
+    for title in ("cond", "if d is True", "if d is False", "scan", "each step", "while", "repeat while this is True"):
         assert title in titles
     assert {("gt", "convert_element_type"), ("lt", "result"), ("sin", "result")} <= paths(graph)
+    switched = graph_of(lambda i: px.lax.switch(i, [pnp.sin, pnp.cos, pnp.tan], 1.0), 1)
+    assert [box.title for box in boxes(switched.root)][1:] == ["if b is 0", "if b is 1", "if b is 2"]
     assert all(edge.faint for edge in graph.edges if edge.target in _results(graph))
 
 
@@ -140,7 +178,11 @@ def test_graphviz_makes_images_of_it(tmp_path: Path) -> None:
     assert picture.save(tmp_path / "all.svg").read_text(encoding="utf-8").startswith("<?xml")
     assert picture.save(str(tmp_path / "all.png")).read_bytes().startswith(b"\x89PNG")
     assert picture.save(tmp_path / "all.pdf").read_bytes().startswith(b"%PDF")
-    assert picture._repr_svg_() == picture.svg
+    assert picture.svg[picture.svg.index("<svg") :] in picture._repr_html_()
+    (style,) = re.findall(r"<style>(.*)</style>", picture.svg)
+    color = color_of("trigonometry")
+    assert f'.primax-picture [fill="{color.fill}"] {{fill: {color.dark_fill}}}' in style
+    assert 'class="graph primax-picture"' in picture.svg
 
 
 @needs_graphviz
@@ -152,7 +194,9 @@ def test_what_graphviz_says_against_a_text_is_told() -> None:
 def test_without_graphviz_there_is_text_and_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     picture = px.visualize(pnp.sin, 1.0)
-    assert picture._repr_svg_() is None
+    text = picture._repr_html_()
+    assert "Not drawn, since Graphviz is not installed: install it (apt install graphviz" in text
+    assert re.search(r">sin</b>.* a</div>", text)
     assert picture.save(tmp_path / "sin.gv").read_text(encoding="utf-8") == picture.dot
     with pytest.raises(RuntimeError, match=r"svg needs Graphviz, .*apt install graphviz"):
         picture.save(tmp_path / "sin.svg")
@@ -177,3 +221,34 @@ def test_programs_without_equations_or_results_are_drawn() -> None:
         if graphviz.installed():
             subprocess.run(["dot", "-Tcanon"], input=dot.encode(), capture_output=True, check=True)
         assert dot.rstrip().endswith("}")
+
+
+def test_programs_are_html_that_folds_and_shows_lines() -> None:
+    closed = px.make_jaxpr(everything)(1.0, np.ones(3, F32))
+    text = closed._repr_html_()
+    assert text == closed.jaxpr._repr_html_()
+    for tag in ("div", "details", "summary", "i", "b", "style"):
+        assert len(re.findall(f"<{tag}[ >]", text)) == text.count(f"</{tag}>"), tag
+    assert re.search(
+        r'<details open><summary title="cond, of control_flow\n[^"]*test_drawing.py:\d+ \(everything\)', text
+    )
+    assert "px.lax.cond(x &gt; 0, pnp.sin" in text  # the text of the line
+    assert "<div><i>if d is True</i></div>" in text
+    assert re.search(rf"--light: {color_of('trigonometry').line}; --dark: \S+\">sin</b>", text)
+
+    def long(x: Any) -> Any:
+        for _ in range(13):
+            x = pnp.sin(x)
+        return x + px.jit(lambda x: x * 2.0)(x)
+
+    folded = px.make_jaxpr(lambda x: px.jit(long)(x) + 1.0)(1.0)._repr_html_()
+    assert folded.count("<details>") == folded.count("<details open>") == 1
+
+
+def test_html_escapes_what_others_write_and_shows_shared_programs_once() -> None:
+    strange = core.Primitive("<b>")
+    strange.def_abstract_eval(lambda x, *, note: x)
+    twice = px.jit(lambda x: strange.bind(x, note='</div>"&'))
+    text = px.make_jaxpr(lambda x: twice(twice(x)))(1.0)._repr_html_()
+    assert text.count("&lt;b&gt;</b><i>[note=&lt;/div&gt;&quot;&amp;]</i>") == 1
+    assert re.search(r"the program that is shown for \w+ = jit<", text)
