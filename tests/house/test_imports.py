@@ -6,6 +6,7 @@ import ast
 import importlib
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -195,6 +196,11 @@ def test_each_room_imports_only_what_it_may_from_outside() -> None:
         if found.level == 0 and top not in allowed:
             refused.append(str(found))
     assert refused == []
+
+
+def test_what_is_imported_from_outside_is_declared() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    assert {requirement.partition(">")[0] for requirement in declared} == set().union(*ALLOWED_OUTSIDE.values())
 
 
 def test_private_jaxlib_names_stand_behind_one_module() -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from checkout import ROOT, installed_path, module_name, project_files, relative, source_files
 from packages import require
+from release import use
 
 import primax
 
@@ -178,11 +179,9 @@ def test_an_installed_primax_runs_from_anywhere(form: str, built: Built, tmp_pat
 
 @pytest.mark.slow
 def test_a_wheel_brings_all_that_it_needs(built: Built, tmp_path: Path) -> None:
-    venv.create(tmp_path / "venv", with_pip=True)
-    python = tmp_path / "venv" / "bin" / "python"
-    _run(python, "-m", "pip", "install", built.wheel, cwd=tmp_path)
-    assert Path(_run(python, "-c", PROGRAM, cwd=tmp_path).strip()).is_relative_to(tmp_path / "venv")
-    _run(python, "-m", "pip", "check", cwd=tmp_path)
+    use(built.wheel, sys.executable, tmp_path)
+    python = tmp_path / "environment" / "bin" / "python"
+    assert Path(_run(python, "-c", PROGRAM, cwd=tmp_path).strip()).is_relative_to(tmp_path / "environment")
 
 
 def test_pytest_imports_primax_only_for_a_test_that_needs_it(tmp_path: Path) -> None:
