@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import doctest
 import re
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
 
+import primax as px
+import primax.numpy as pnp
 from primax import config
 from primax.core import experimental
 from primax.extend.commands.coverage import coverage
@@ -43,3 +46,14 @@ def test_the_picture_of_the_readme_shows_the_rules_that_there_are():
 def test_the_readme_links_every_page():
     linked = set(re.findall(r"\]\(docs/([\w-]+\.md)", (ROOT / "README.md").read_text(encoding="utf-8")))
     assert linked >= {path.name for path in DOCUMENTS[1:]}
+
+
+def test_the_picture_of_the_page_on_drawings_is_that_of_its_example():
+    drawn = ElementTree.parse(ROOT / "docs" / "layer.svg").iter("{http://www.w3.org/2000/svg}text")
+    bold = {node.text for node in drawn if node.get("font-weight") == "bold"}
+
+    def layer(w, x):
+        return px.lax.cond(pnp.sum(x) > 0, pnp.tanh, pnp.negative, x @ w)
+
+    picture = px.visualize(layer, pnp.ones((3, 2)), pnp.ones(3))
+    assert bold == set(re.findall(r"<B>(.*?)</B>", picture.dot))
