@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from primax.core.avals import ShapeDtypeStruct, typeof
 from primax.core.config import check_tracer_leaks as checking_leaks
@@ -44,6 +44,7 @@ from primax.extend.options import (
     transfer_guard_device_to_host,
     transfer_guard_host_to_device,
 )
+from primax.extend.provisional.boundaries import mark_definitions, mark_modules
 from primax.interpreters.runtime.array import Array, Shard
 from primax.interpreters.runtime.eval import ensure_compile_time_eval
 from primax.interpreters.runtime.sharding.mesh import PartitionSpec as P
@@ -288,4 +289,14 @@ advise("primax.porting.remedies")
 formatter.check_pickle = lambda eqn: import_module("primax.extend.core.pickles").check_pickle(eqn)
 formatter.html = lambda program: import_module("primax.extend.drawing.html").program_html(program)
 
-__getattr__, __dir__ = lazy_names(__name__, (*__all__, "__version__"), _SUBMODULES, _FUNCTIONS)
+_load, __dir__ = lazy_names(__name__, (*__all__, "__version__"), _SUBMODULES, _FUNCTIONS)
+
+
+def __getattr__(name: str) -> Any:
+    value = _load(name)
+    if name in _FUNCTIONS:
+        mark_definitions(value.__module__)
+    return value
+
+
+mark_modules()

@@ -23,6 +23,7 @@ __all__ = [
     "numpy_rank_promotion",
     "strict_plugins",
     "threefry_partitionable",
+    "traceback_filtering",
 ]
 __all__ += _runtime_options.__all__
 __all__.sort()
@@ -71,6 +72,13 @@ threefry_partitionable = Option(
     "Draw each number of threefry2x32 independently, as JAX does since 0.5; False gives the numbers of older releases.",
     tracing=True,
     shorthand=True,
+)
+traceback_filtering = Option(
+    "traceback_filtering",
+    "auto",
+    choice("auto", "remove_frames", "quiet_remove_frames", "tracebackhide", "off"),
+    "Frames of primax in tracebacks are removed ('quiet_...': without a note), marked as hidden, or ('off') shown; "
+    "'auto' marks them in IPython and removes them elsewhere.",
 )
 numpy_rank_promotion = Option(
     "numpy_rank_promotion",

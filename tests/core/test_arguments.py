@@ -348,7 +348,7 @@ def test_errors_of_the_objects_that_are_given_remain_as_causes():
 
     with pytest.raises(ValueError, match=r"^fromiter: of the user") as error:
         pnp.fromiter(numbers(), "float32")
-    assert error.value.__cause__.__traceback__.tb_next is not None
+    assert error.value.__cause__.__traceback__.tb_frame.f_code is numbers.__code__
 
 
 @pytest.mark.parametrize(

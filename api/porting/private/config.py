@@ -78,7 +78,6 @@ _FREE: dict[str, Any] = {
     "skip_slow_tests": False,
     "source_url_schema": None,
     "thread_guard": False,
-    "traceback_filtering": "auto",
     "traceback_in_locations_limit": 100,
     "tracer_error_num_traceback_frames": 5,
     "use_direct_linearize": True,

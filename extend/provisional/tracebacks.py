@@ -1,0 +1,146 @@
+"""Tracebacks without primax's own frames: what the option `traceback_filtering` does at the boundaries of the API."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import re
+import sys
+from importlib.util import find_spec
+from types import FrameType, TracebackType
+from typing import Any
+
+from primax.core.errors import XlaError
+from primax.core.source_info import internal_folders, is_internal
+from primax.extend.options import traceback_filtering
+
+__all__ = ["leave", "shorten"]
+
+_BRIDGES = (contextlib.__file__, functools.__file__, "<frozen")
+_TOOLS = tuple([f"{find_spec(name).submodule_search_locations[0]}/" for name in ("jaxlib", "numpy", "pluggy")])  # type: ignore[union-attr,index]
+_NOTE = "primax hides its own frames; PRIMAX_TRACEBACK_FILTERING=off shows them (said once)."
+_FRAME = re.compile(r'^  File "(.*)", line \d+, in .*\n', re.MULTILINE)
+_OWN, _BRIDGE, _TOOL, _USER = range(4)
+_said: list[str] = []
+
+
+def _kind(frame: FrameType) -> int:
+    """Whose line a frame is: primax's, one between others' lines, one of a library that primax calls, or the user's."""
+    file = frame.f_code.co_filename
+    if file.startswith(_BRIDGES):
+        return _BRIDGE
+    if is_internal(file):
+        return _OWN
+    if file == "<string>":  # code that a dataclass made
+        return _OWN if str(frame.f_globals.get("__name__")).startswith("primax.") else _USER
+    return _TOOL if file.startswith(_TOOLS) else _USER
+
+
+def leave(boundary: FrameType) -> None:
+    """Hide frames of the exception that is handled, if it leaves primax.
+
+    Args:
+      boundary: the frame of a function of the API, which has raised it.
+    """
+    caller = boundary.f_back
+    while caller is not None and caller.f_code.co_filename.startswith(_BRIDGES):
+        caller = caller.f_back
+    error = sys.exception()
+    if error is not None and (caller is None or not caller.f_code.co_filename.startswith(internal_folders())):
+        shorten(error)
+
+
+def shorten(error: BaseException) -> None:
+    """Hide the frames of primax in the traceback of an exception, as the option `traceback_filtering` says.
+
+    Args:
+      error: the exception; those that it was raised from, and those of a group, are shortened as well.
+    """
+    mode = traceback_filtering.value
+    if mode == "auto":
+        mode = "tracebackhide" if _in_ipython() else "remove_frames"
+    if mode == "off":
+        return
+    hide = _mark_frames if mode == "tracebackhide" else _remove_frames
+    pending, seen = [error], set()
+    changed = False
+    while pending:
+        one = pending.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        changed |= hide(one)
+        if type(one) is XlaError and _FRAME.search(str(one)):
+            one.args = (_FRAME.sub(_unless_internal, str(one)),)
+            one.__class__ = _ShortXlaError
+        pending += [other for other in (one.__cause__, one.__context__) if other is not None]
+        if isinstance(one, BaseExceptionGroup):
+            pending += one.exceptions
+    if changed and mode == "remove_frames" and not _said and "PYTEST_CURRENT_TEST" not in os.environ:
+        _said.append(_NOTE)
+        error.add_note(_NOTE)
+
+
+def _in_ipython() -> bool:
+    """Whether IPython runs the program, which shows how many frames it has hidden, and finds them in its debugger."""
+    module: Any = sys.modules.get("IPython")
+    return module is not None and module.get_ipython() is not None
+
+
+def _hidden(traceback: TracebackType | None) -> tuple[list[TracebackType], list[bool]]:
+    """The lines of a traceback, and which of them are hidden.
+
+    Those of the decorators and context managers of Python are hidden next to lines of primax, and those of libraries
+    if primax calls them.
+    """
+    lines = []
+    while traceback is not None:
+        lines.append(traceback)
+        traceback = traceback.tb_next
+    kinds = [_kind(line.tb_frame) for line in lines]
+    hidden = [kind == _OWN for kind in kinds]
+    for i in range(1, len(kinds)):
+        if kinds[i] in (_BRIDGE, _TOOL) and hidden[i - 1]:
+            hidden[i] = True
+    for i in reversed(range(len(kinds) - 1)):
+        if kinds[i] == _BRIDGE and hidden[i + 1]:
+            hidden[i] = True
+    return lines, hidden
+
+
+def _remove_frames(error: BaseException) -> bool:
+    """Give an exception a traceback without hidden lines; return whether there were some."""
+    lines, hidden = _hidden(error.__traceback__)
+    if not any(hidden):
+        return False
+    shown: TracebackType | None = None
+    for line, hide in zip(reversed(lines), reversed(hidden), strict=True):
+        if not hide:
+            shown = TracebackType(shown, line.tb_frame, line.tb_lasti, line.tb_lineno)
+    error.__traceback__ = shown
+    return True
+
+
+def _unless_internal(line: re.Match[str]) -> str:
+    return "" if is_internal(line[1]) else line[0]
+
+
+class _ShortXlaError(XlaError):  # type: ignore[misc]
+    """An error of XLA with another message: a text with the frames of a callback, without those of primax."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+_ShortXlaError.__name__, _ShortXlaError.__qualname__ = XlaError.__name__, XlaError.__qualname__
+_ShortXlaError.__module__ = XlaError.__module__
+
+
+def _mark_frames(error: BaseException) -> bool:
+    """Mark hidden lines for debuggers and test runners; return whether there were some."""
+    lines, hidden = _hidden(error.__traceback__)
+    for line, hide in zip(lines, hidden, strict=True):
+        if hide:
+            line.tb_frame.f_locals["__tracebackhide__"] = True
+    return any(hidden)
