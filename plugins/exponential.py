@@ -11,6 +11,7 @@ import numpy as np
 from primax.extend import core, dtypes, hookimpl
 from primax.extend.core import Array, ShapedArray
 from primax.extend.interpreters import mlir
+from primax.extend.provisional import complex_forms
 from primax.extend.provisional.accuracy import AccuracyMode, Tolerance, accurate, require_accuracy
 from primax.extend.provisional.elementwise import (
     FLOATING,
@@ -24,11 +25,22 @@ from primax.extend.provisional.elementwise import (
 )
 from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
-from primax.plugins.arithmetic import add, clamp_p, div, max_p, mul, sub
+from primax.plugins.arithmetic import (
+    add,
+    clamp_p,
+    complex_p,
+    div,
+    imag_p,
+    max_p,
+    min_p,
+    mul,
+    real_p,
+    sub,
+)
 from primax.plugins.bitwise import bitwise_and, shift_left, shift_right_arithmetic
 from primax.plugins.comparison import eq, ne
 from primax.plugins.rounding import RoundingMethod, round_p
-from primax.plugins.structural import bitcast_convert_type, convert_element_type, zeros_like
+from primax.plugins.structural import bitcast_convert_type, convert_element_type, select_n_p, zeros_like
 
 __all__ = [
     "cbrt",
@@ -166,9 +178,6 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
     return pow_p.bind(x, y)
 
 
-_exponential = accurate("stablehlo.exponential")
-
-
 def in_float32(compute: Callable[..., Any]) -> Callable[..., Any]:
     """The lowering of a function of one array, whose narrower floating dtypes are converted to float32 and back."""
 
@@ -204,15 +213,25 @@ def _exp2_of_real(x: Any, **params: Any) -> Array:
 _exp2_by_parts = in_float32(_exp2_of_real)
 
 
+def _complex_exp2(z: Any, **params: Any) -> Array:
+    """2**x times a point of the unit circle, by two factors, of which neither leaves the range before the result."""
+    x, y = real_p.bind(z), imag_p.bind(z)
+    unit = exp_p.bind(complex_p.bind(like(x, 0.0), mul(y, like(y, math.log(2)))), **params)
+    most = like(x, int(np.finfo(core.get_aval(x).dtype).maxexp) - 2)
+    one, other = (
+        _exp2_of_real(min_p.bind(x, most), **params),
+        _exp2_of_real(max_p.bind(sub(x, most), like(x, 0.0)), **params),
+    )
+    across = mul(mul(imag_p.bind(unit), one), other)
+    return complex_p.bind(mul(mul(real_p.bind(unit), one), other), select_n_p.bind(eq(y, like(y, 0.0)), across, y))
+
+
+_complex_exp2_by_parts = mlir.lower_fun(_complex_exp2, multiple_results=False)
+
+
 def _exp2_lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> Sequence[mlir.ir.Value]:
-    hlo, aval = mlir.hlo, ctx.avals_in[0]
-    if not dtypes.is_complex(aval.dtype):
-        return _exp2_by_parts(ctx, x, **params)
-    # By parts, since a product of complex numbers gives NaN for infinite ones.
-    part = aval.update(dtype=np.empty(0, aval.dtype).real.dtype)
-    factor = ir_full(math.log(2), part)
-    scaled = hlo.complex(hlo.multiply(hlo.real(x), factor), hlo.multiply(hlo.imag(x), factor))
-    return _exponential(ctx, scaled, **params)
+    by_parts = _complex_exp2_by_parts if dtypes.is_complex(ctx.avals_in[0].dtype) else _exp2_by_parts
+    return by_parts(ctx, x, **params)
 
 
 _log = accurate("stablehlo.log")
@@ -295,7 +314,7 @@ RULES: Table = dict(
         row(
             expm1_p,
             INEXACT,
-            accurate("stablehlo.exponential_minus_one"),
+            complex_forms.for_complex(accurate("stablehlo.exponential_minus_one"), complex_forms.expm1),
             lambda t, x, **params: mul(t, exp(x, **params)),
             makes_nan=True,
         ),
@@ -318,7 +337,7 @@ RULES: Table = dict(
         row(
             log1p_p,
             INEXACT,
-            accurate("stablehlo.log_plus_one"),
+            complex_forms.on_its_side(accurate("stablehlo.log_plus_one"), complex_forms.log1p),
             lambda t, x, **_: div(t, add(x, like(x, 1.0))),
             at=_POSITIVE,
             makes_nan=True,
@@ -326,14 +345,14 @@ RULES: Table = dict(
         row(
             logistic_p,
             INEXACT,
-            accurate("stablehlo.logistic"),
+            complex_forms.on_its_side(accurate("stablehlo.logistic"), complex_forms.logistic),
             lambda t, x, **_: mul(t, logistic_slope_p.bind(x)),
             makes_nan=True,
         ),
         row(
             sqrt_p,
             INEXACT,
-            accurate("stablehlo.sqrt"),
+            complex_forms.on_its_side(accurate("stablehlo.sqrt"), complex_forms.like_the_imaginary_part),
             lambda t, out, x, **_: mul(t, div(like(x, 0.5), out)),
             uses_result=True,
             at=_POSITIVE,
@@ -342,7 +361,7 @@ RULES: Table = dict(
         row(
             rsqrt_p,
             INEXACT,
-            accurate("stablehlo.rsqrt"),
+            complex_forms.on_its_side(accurate("stablehlo.rsqrt"), complex_forms.unlike_the_imaginary_part),
             lambda t, out, x, **_: mul(t, div(mul(out, like(x, -0.5)), x)),
             uses_result=True,
             at=_POSITIVE,

@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import core, dtypes, hookimpl
 from primax.extend.core import Array
 from primax.extend.interpreters import ad, mlir
+from primax.extend.provisional import complex_forms
 from primax.extend.provisional.accuracy import AccuracyMode, Tolerance, accurate, require_accuracy
 from primax.extend.provisional.elementwise import INEXACT, like, row
 from primax.extend.provisional.typing import ArrayLike
@@ -33,7 +34,7 @@ from primax.plugins.bitwise import bitwise_and, bitwise_not
 from primax.plugins.comparison import eq, lt
 from primax.plugins.exponential import exp, in_float32, logistic, logistic_slope_p, one_minus_square, rsqrt, sqrt
 from primax.plugins.rounding import is_finite
-from primax.plugins.structural import convert_element_type, select_n_p
+from primax.plugins.structural import bitcast_convert_type, convert_element_type, select_n_p
 
 __all__ = [
     "acos",
@@ -175,6 +176,14 @@ def _turned(x: Any) -> Array:
     return complex_p.bind(neg(imag(x)), real_p.bind(x))
 
 
+def _shifted(x: Any, by: float) -> Array:
+    """x + a real number, which leaves an imaginary part of -0 as it is: it decides the side of a branch cut."""
+    if dtypes.is_complex(core.get_aval(x).dtype):
+        real = real_p.bind(x)
+        return complex_p.bind(add(real, like(real, by)), imag(x))
+    return add(x, like(x, by))
+
+
 def _asin_derivative(x: Any) -> Array:
     """1 / sqrt(1 - x**2), without overflow of the square of a complex number."""
     if dtypes.is_complex(core.get_aval(x).dtype):
@@ -183,9 +192,13 @@ def _asin_derivative(x: Any) -> Array:
 
 
 def _acosh_derivative(x: Any) -> Array:
-    """A single root of x**2 - 1 would have the wrong sign in the left half plane, and be inaccurate near 1."""
-    one = like(x, 1.0)
-    return mul(rsqrt(sub(x, one)), rsqrt(add(x, one)))
+    """That of i acos(x) above the real axis, of -i acos(x) below it; real roots apart are accurate near 1."""
+    if not dtypes.is_complex(core.get_aval(x).dtype):
+        return mul(rsqrt(_shifted(x, -1.0)), rsqrt(_shifted(x, 1.0)))
+    turned = _turned(_asin_derivative(x))
+    y = imag(x)
+    below = lt(bitcast_convert_type(y, np.dtype(f"int{core.get_aval(y).dtype.itemsize * 8}")), 0)
+    return select_n_p.bind(below, neg(turned), turned)
 
 
 def _tan_jvp(t: Any, out: Any, x: Any, **_: Any) -> Array:
@@ -304,7 +317,7 @@ def _rsqrt_one_plus_square(x: Any) -> Array:
     one = like(x, 1.0)
     if dtypes.is_complex(core.get_aval(x).dtype):
         turned = _turned(x)
-        return mul(rsqrt(add(one, turned)), rsqrt(sub(one, turned)))
+        return mul(rsqrt(_shifted(turned, 1.0)), rsqrt(_shifted(neg(turned), 1.0)))
     size = abs_p.bind(x)
     larger = max_p.bind(size, one)
     return div(rsqrt(_one_plus_square(div(min_p.bind(size, one), larger))), larger)
@@ -329,17 +342,13 @@ def _by_parts(operation: str, parts: Any) -> Callable[..., Any]:
     return lowering
 
 
-def _formula(compute: Callable[[Any], Any], of_complex: Callable[[Any], Any] | str | None = None) -> Callable[..., Any]:
+def _formula(compute: Callable[[Any], Any], by_parts: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """A lowering to several operations, for which narrow floating numbers are widened.
 
-    `of_complex` is the formula of complex numbers, or their operation; that of real ones if None.
+    `by_parts` is the lowering of complex numbers; that of the same formula if None.
     """
     real = in_float32(compute)
-    by_parts = (
-        mlir.nary(of_complex)
-        if isinstance(of_complex, str)
-        else mlir.lower_fun(of_complex or compute, multiple_results=False)
-    )
+    by_parts = by_parts or mlir.lower_fun(compute, multiple_results=False)
 
     def lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Sequence[mlir.ir.Value]:
         return (by_parts if dtypes.is_complex(ctx.avals_in[0].dtype) else real)(ctx, x)
@@ -369,7 +378,7 @@ RULES: Table = dict(
         row(
             tan_p,
             INEXACT,
-            accurate("stablehlo.tan"),
+            complex_forms.for_complex(accurate("stablehlo.tan"), complex_forms.tan),
             _tan_jvp,
             uses_result=True,
             makes_nan=True,
@@ -377,7 +386,7 @@ RULES: Table = dict(
         row(
             asin_p,
             INEXACT,
-            _formula(_real_asin, "chlo.asin"),
+            _formula(_real_asin, complex_forms.on_its_side(mlir.nary("chlo.asin"), complex_forms.like_the_argument)),
             lambda t, x: mul(t, _asin_derivative(x)),
             at=_UNIT,
             makes_nan=True,
@@ -385,19 +394,37 @@ RULES: Table = dict(
         row(
             acos_p,
             INEXACT,
-            "chlo.acos",
+            complex_forms.on_its_side(mlir.nary("chlo.acos"), complex_forms.unlike_the_imaginary_part),
             lambda t, x: mul(t, neg(_asin_derivative(x))),
             at=_UNIT,
             makes_nan=True,
         ),
-        row(atan_p, INEXACT, "chlo.atan", lambda t, x: mul(t, square(rsqrt_one_plus_square_p.bind(x))), makes_nan=True),
+        row(
+            atan_p,
+            INEXACT,
+            complex_forms.on_its_side(mlir.nary("chlo.atan"), complex_forms.atan),
+            lambda t, x: mul(t, square(rsqrt_one_plus_square_p.bind(x))),
+            makes_nan=True,
+        ),
         row(atan2_p, (INEXACT, INEXACT), "stablehlo.atan2", jvp_rule=_atan2_jvp, makes_nan=True),
-        row(sinh_p, INEXACT, _formula(_real_sinh, _complex_sinh), lambda t, x: mul(t, cosh_p.bind(x)), makes_nan=True),
-        row(cosh_p, INEXACT, _formula(_real_cosh, _complex_cosh), lambda t, x: mul(t, sinh_p.bind(x)), makes_nan=True),
+        row(
+            sinh_p,
+            INEXACT,
+            _formula(_real_sinh, mlir.lower_fun(_complex_sinh, multiple_results=False)),
+            lambda t, x: mul(t, cosh_p.bind(x)),
+            makes_nan=True,
+        ),
+        row(
+            cosh_p,
+            INEXACT,
+            _formula(_real_cosh, mlir.lower_fun(_complex_cosh, multiple_results=False)),
+            lambda t, x: mul(t, sinh_p.bind(x)),
+            makes_nan=True,
+        ),
         row(
             tanh_p,
             INEXACT,
-            accurate("stablehlo.tanh"),
+            complex_forms.for_complex(accurate("stablehlo.tanh"), complex_forms.tanh),
             lambda t, x, **_: mul(t, sech_squared_p.bind(x)),
             makes_nan=True,
         ),
@@ -417,7 +444,13 @@ RULES: Table = dict(
             uses_result=True,
             makes_nan=True,
         ),
-        row(asinh_p, INEXACT, "chlo.asinh", lambda t, x: mul(t, rsqrt_one_plus_square_p.bind(x)), makes_nan=True),
+        row(
+            asinh_p,
+            INEXACT,
+            complex_forms.on_its_side(mlir.nary("chlo.asinh"), complex_forms.like_the_argument),
+            lambda t, x: mul(t, rsqrt_one_plus_square_p.bind(x)),
+            makes_nan=True,
+        ),
         row(
             rsqrt_one_plus_square_p,
             INEXACT,
@@ -429,12 +462,19 @@ RULES: Table = dict(
         row(
             acosh_p,
             INEXACT,
-            "chlo.acosh",
+            complex_forms.on_its_side(mlir.nary("chlo.acosh"), complex_forms.like_the_imaginary_part),
             lambda t, x: mul(t, _acosh_derivative(x)),
             at=((1.3, 1.7, 2.6),),
             makes_nan=True,
         ),
-        row(atanh_p, INEXACT, "chlo.atanh", _atanh_jvp, at=_UNIT, makes_nan=True),
+        row(
+            atanh_p,
+            INEXACT,
+            complex_forms.on_its_side(mlir.nary("chlo.atanh"), complex_forms.atanh),
+            _atanh_jvp,
+            at=_UNIT,
+            makes_nan=True,
+        ),
     )
 )
 

@@ -11,6 +11,7 @@ from primax.extend import core, dtypes, hookimpl
 from primax.extend.core import Array, ShapedArray
 from primax.extend.interpreters import ad, mlir
 from primax.extend.interpreters.ad import linear_alone, linear_together
+from primax.extend.provisional import complex_forms
 from primax.extend.provisional.arguments import numpy_dtype
 from primax.extend.provisional.elementwise import (
     ANY,
@@ -600,7 +601,7 @@ RULES: Table = dict(
         row(
             div_p,
             NN,
-            division_lowering("stablehlo.divide"),
+            complex_forms.division(division_lowering("stablehlo.divide")),
             (
                 lambda t, out, x, y: div(t, y),
                 # Negated between the two: XLA joins (x / y) / y to x / (y * y), which overflows.

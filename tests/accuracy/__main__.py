@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import concurrent.futures
 import multiprocessing
 import os
 import pathlib
@@ -26,7 +25,7 @@ def main() -> int:
     parser.add_argument("--page", type=pathlib.Path, help="write the page of the docs")
     options = parser.parse_args()
 
-    from accuracy.measure import FUNCTIONS, measure
+    from accuracy.measure import FUNCTIONS, numbered
 
     names, dtypes = options.only.split(","), options.dtypes.split(",") if options.dtypes else None
     tasks = [
@@ -40,17 +39,18 @@ def main() -> int:
     tasks.sort(key=lambda t: -(("64" in t[1]) + ("128" in t[1])))
     rows, bad = [], 0
     context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(options.processes, context, max_tasks_per_child=20) as pool:
-        waiting = {}
-        for function, dtype in tasks:
-            record = options.records and options.records / f"{function.label.replace('/', '_')}-{dtype}.pickle"
-            if record and record.exists():
-                rows += pickle.loads(record.read_bytes())
-            else:
-                waiting[pool.submit(measure, function.label, dtype, **settings)] = (function, dtype, record)
-        for done in concurrent.futures.as_completed(waiting):
-            function, dtype, record = waiting[done]
-            measured = done.result()
+    waiting = []
+    for function, dtype in tasks:
+        record = options.records and options.records / f"{function.label.replace('/', '_')}-{dtype}.pickle"
+        if record and record.exists():
+            rows += pickle.loads(record.read_bytes())
+        else:
+            waiting.append((function, dtype, record))
+    # A pool of concurrent.futures stands still when all of its processes have had their last task at once.
+    with context.Pool(options.processes, maxtasksperchild=20) as pool:
+        calls = [(index, f.label, dtype, settings) for index, (f, dtype, _) in enumerate(waiting)]
+        for index, measured in pool.imap_unordered(numbered, calls):
+            function, _, record = waiting[index]
             rows += measured
             if record:
                 record.parent.mkdir(parents=True, exist_ok=True)

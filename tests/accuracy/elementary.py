@@ -155,6 +155,36 @@ _EXP_NEAR_OVERFLOW = _by_format(
     reason="XLA's exp near overflow",
     at_most=8,
 )
+_COMPLEX = ("complex64", "complex128")
+
+
+def _of_complex(interval: str, reason: str, where: Callable[..., np.ndarray], at_most: float, *orders: int) -> Limit:
+    return Limit(interval, reason, where, _COMPLEX, orders or (0, 1, 2), at_most)
+
+
+_ADD_UP = "the errors of the functions of the parts add up"
+_COMPLEX_VALUE = _of_complex("complex numbers", _ADD_UP, lambda z: z == z, 8, 0)
+_COMPLEX_SECOND = _of_complex("complex numbers, second derivative", _ADD_UP, lambda z: z == z, 24, 2)
+_COMPLEX_DERIVATIVES = _of_complex("complex numbers, derivatives", _ADD_UP, lambda z: z == z, 24, 1, 2)
+_OF_TANH = (
+    *_by_format(
+        "exp(-2 abs(real(z))) within 4 binades of the smallest number, derivatives",
+        lambda form, z: form.is_complex & (2 * abs(np.real(z)) > -math.log(16 * form.tiny)),
+        1,
+        2,
+    ),
+)
+_OF_TAN = (
+    *_by_format(
+        "exp(-2 abs(imag(z))) within 4 binades of the smallest number, derivatives",
+        lambda form, z: form.is_complex & (2 * abs(np.imag(z)) > -math.log(16 * form.tiny)),
+        1,
+        2,
+    ),
+)
+_OF_COMPLEX_EXP2 = _of_complex(
+    "abs(imag(z)) > 2", "imag(z) log(2), the angle, is rounded", lambda z: abs(np.imag(z)) > 2, math.inf
+)
 _AT_MINUS_INFINITY = Limit("-inf", "x is multiplied by 0", np.isneginf, orders=(0,))
 _AT_INFINITIES = Limit("-inf and inf", "both parts of the quotient are infinite", np.isinf, orders=(0,))
 
@@ -400,13 +430,25 @@ FUNCTIONS = (
         limits=_OF_INVERSE_SQUARE,
     ),
     _of("numpy.abs", abs, 0.0, dtypes=REAL),
-    _of("numpy.abs", abs, 0.0, dtypes=("complex64", "complex128"), orders=0),
-    _of("numpy.sign", mp.sign, 0.0, dtypes=ALL, orders=0),
+    _of("numpy.abs", abs, 0.0, dtypes=_COMPLEX, orders=0),
+    _of("numpy.sign", mp.sign, 0.0, dtypes=REAL, orders=0),
+    _of("numpy.sign", mp.sign, 0.0, dtypes=_COMPLEX, orders=0, domain=lambda z: z != 0),
     _of("numpy.sqrt", mp.sqrt, 0.0, dtypes=ALL),
     _of("lax.rsqrt", lambda z: 1 / mp.sqrt(z), 0.0, dtypes=ALL, reference=""),
     _of("numpy.cbrt", _cbrt, 0.0, limits=_OF_CBRT),
     _of("numpy.exp", mp.exp, *_OVERFLOW, *_TURNS[:6], dtypes=ALL, singular=((),), limits=_EXP_NEAR_OVERFLOW),
-    _of("numpy.exp2", lambda z: mp.exp(z * mp.ln2), 16.0, 128.0, 1024.0, -14.0, -126.0, -1022.0, dtypes=ALL),
+    _of(
+        "numpy.exp2",
+        lambda z: mp.exp(z * mp.ln2),
+        16.0,
+        128.0,
+        1024.0,
+        -14.0,
+        -126.0,
+        -1022.0,
+        dtypes=ALL,
+        limits=(_OF_COMPLEX_EXP2,),
+    ),
     _of(
         "numpy.expm1",
         _expm1,
@@ -420,14 +462,30 @@ FUNCTIONS = (
     _of("numpy.log", mp.log, 0.0, 1.0, dtypes=ALL),
     _of("numpy.log2", lambda z: mp.log(z) / mp.ln2, 0.0, 1.0, 2.0, dtypes=ALL),
     _of("numpy.log10", lambda z: mp.log(z) / mp.ln10, 0.0, 1.0, 10.0, dtypes=ALL),
-    _of("numpy.log1p", _log1p, 0.0, -1.0, dtypes=ALL, limits=(_log1p_limit("-0.45 < x < -0.35", -0.45, -0.35),)),
-    _of("numpy.sin", mp.sin, 0.0, *_TURNS, dtypes=ALL, singular=((),)),
-    _of("numpy.cos", mp.cos, 0.0, *_TURNS, dtypes=ALL, singular=((),)),
-    _of("numpy.tan", mp.tan, 0.0, *_TURNS, dtypes=ALL, singular=((),)),
+    _of(
+        "numpy.log1p",
+        _log1p,
+        0.0,
+        -1.0,
+        dtypes=ALL,
+        singular=((-1.0,),),
+        limits=(_log1p_limit("-0.45 < x < -0.35", -0.45, -0.35),),
+    ),
+    _of("numpy.sin", mp.sin, 0.0, *_TURNS, dtypes=ALL, singular=((),), limits=(_COMPLEX_VALUE,)),
+    _of("numpy.cos", mp.cos, 0.0, *_TURNS, dtypes=ALL, singular=((),), limits=(_COMPLEX_VALUE,)),
+    _of(
+        "numpy.tan",
+        mp.tan,
+        0.0,
+        *_TURNS,
+        dtypes=ALL,
+        singular=((),),
+        limits=(*_OF_TAN, _COMPLEX_VALUE, _COMPLEX_DERIVATIVES),
+    ),
     _of("numpy.sinc", _sinc, 0.0, 1.0, 2.0, 3.0, 1000.0, singular=((),), limits=_OF_SINC),
-    _of("numpy.arcsin", _asin, 0.0, 1.0, -1.0, dtypes=ALL),
-    _of("numpy.arccos", _acos, 0.0, 1.0, -1.0, dtypes=ALL),
-    _of("numpy.arctan", _atan, 0.0, 1.0, -1.0, dtypes=ALL, singular=((1j, -1j),)),
+    _of("numpy.arcsin", _asin, 0.0, 1.0, -1.0, dtypes=ALL, singular=((1.0, -1.0),), limits=(_COMPLEX_SECOND,)),
+    _of("numpy.arccos", _acos, 0.0, 1.0, -1.0, dtypes=ALL, singular=((1.0, -1.0),), limits=(_COMPLEX_SECOND,)),
+    _of("numpy.arctan", _atan, 0.0, 1.0, -1.0, dtypes=ALL, singular=((1j, -1j),), limits=(_COMPLEX_DERIVATIVES,)),
     _of("numpy.sinh", mp.sinh, 0.0, *_OVERFLOW, dtypes=ALL, singular=((),)),
     _of("numpy.cosh", mp.cosh, 0.0, *_OVERFLOW, dtypes=ALL, singular=((),)),
     _of(
@@ -439,11 +497,20 @@ FUNCTIONS = (
         *_OVERFLOW,
         dtypes=ALL,
         singular=((),),
-        limits=(_TANH_IN_FLOAT64,),
+        limits=(_TANH_IN_FLOAT64, *_OF_TANH, _COMPLEX_VALUE, _COMPLEX_DERIVATIVES),
     ),
-    _of("numpy.arcsinh", _asinh, 0.0, 1.0, -1.0, dtypes=ALL, singular=((1j, -1j),)),
-    _of("numpy.arccosh", _acosh, 0.0, 1.0, -1.0, dtypes=ALL),
-    _of("numpy.arctanh", _atanh, 0.0, 1.0, -1.0, dtypes=ALL, limits=(_ARCTANH_IN_FLOAT64,)),
+    _of("numpy.arcsinh", _asinh, 0.0, 1.0, -1.0, dtypes=ALL, singular=((1j, -1j),), limits=(_COMPLEX_SECOND,)),
+    _of("numpy.arccosh", _acosh, 0.0, 1.0, -1.0, dtypes=ALL, singular=((1.0, -1.0),), limits=(_COMPLEX_SECOND,)),
+    _of(
+        "numpy.arctanh",
+        _atanh,
+        0.0,
+        1.0,
+        -1.0,
+        dtypes=ALL,
+        singular=((1.0, -1.0),),
+        limits=(_ARCTANH_IN_FLOAT64, _COMPLEX_DERIVATIVES),
+    ),
     _of("numpy.deg2rad", lambda x: x * mp.pi / 180),
     _of("numpy.rad2deg", lambda x: x * 180 / mp.pi),
     _of("scipy.special.expit", _logistic, 0.0, *_OVERFLOW, singular=((),)),
@@ -455,7 +522,16 @@ FUNCTIONS = (
         1.0,
         limits=(_log1p_limit("0.35 < x < 0.4", 0.35, 0.4),),
     ),
-    _of("lax.logistic", _logistic, 0.0, *_OVERFLOW, dtypes=("complex64", "complex128"), singular=((),), reference=""),
+    _of(
+        "lax.logistic",
+        _logistic,
+        0.0,
+        *_OVERFLOW,
+        dtypes=_COMPLEX,
+        singular=((),),
+        reference="",
+        limits=(_COMPLEX_VALUE, _COMPLEX_DERIVATIVES),
+    ),
     _nn("sigmoid", _logistic, 0.0, *_OVERFLOW, singular=((),)),
     _nn("softplus", _softplus, 0.0, *_OVERFLOW, singular=((),)),
     _nn("log_sigmoid", lambda x: -_softplus(-x), 0.0, *_OVERFLOW, singular=((),)),

@@ -81,6 +81,8 @@ class Derivatives:
                 with _limited(SECONDS * (1 + 4 * orders)):
                     z = [_number(x, self.digits) for x in point]
                     center = _checked(self.function(*z), not isinstance(z[0], mpc))
+                    if self._is_pole(point, center):
+                        raise Undecided("a pole")
                     results.append([center])
                     if orders:
                         results += self._derivatives(z, point, center)[:orders]
@@ -89,6 +91,13 @@ class Derivatives:
             except Undecided:
                 pass
         return results + [None] * (orders + 1 - len(results))
+
+    def _is_pole(self, point: Sequence[complex], center: mpf | mpc) -> bool:
+        """Whether a complex number that is beside a zero by less than it can say makes the value large."""
+        if not isinstance(point[0], complex) or abs(center) < 16:
+            return False
+        nearer = self.function(*(_number(x, 2 * self.digits) for x in point))
+        return abs(nearer - center) > self.agreement * abs(center)
 
     def _scale(self, index: int, point: Sequence[complex]) -> mpf:
         x = point[index]

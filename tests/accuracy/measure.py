@@ -185,6 +185,12 @@ def measure(
     return rows
 
 
+def numbered(call: tuple[int, str, str, dict]) -> tuple[int, list[Row]]:
+    """`measure` for a pool of processes, whose results come in any order."""
+    index, label, dtype, settings = call
+    return index, measure(label, dtype, **settings)
+
+
 def _row(function, form, library, at, true, out, inside: list[tuple[Limit, np.ndarray]]) -> Row:
     row = Row(function.label, form.name, library, {})
     names = [""] if function.arity == 1 else "xyz"[: function.arity]

