@@ -242,6 +242,25 @@ def _log2_lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> list
     return [mlir.hlo.divide(out, ir_full(math.log(2), ctx.avals_in[0]))]
 
 
+_log1p = complex_forms.on_its_side(accurate("stablehlo.log_plus_one"), complex_forms.log1p)
+
+
+def _log1p_lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> Sequence[mlir.ir.Value]:
+    """XLA's function of double precision loses five bits about -0.4.
+
+    There it is the logarithm of y = 1 + x and, divided by y, what the rounding of y has lost.
+    """
+    outs = _log1p(ctx, x, **params)
+    aval = ctx.avals_in[0]
+    if aval.dtype != np.float64:
+        return outs
+    number = complex_forms.Real(x, aval)
+    above = number + 1.0
+    close = above.of("log") + (number - (above - 1.0)) / above
+    middle = mlir.hlo.and_(number > -0.6, number < -0.2)
+    return [close.where(middle, complex_forms.Real(outs[0], aval)).value]
+
+
 def _one_minus_square_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> list[Any]:
     hlo, one = mlir.hlo, ir_full(1.0, ctx.avals_in[0])
     return [hlo.multiply(hlo.subtract(one, x), hlo.add(one, x))]
@@ -337,7 +356,7 @@ RULES: Table = dict(
         row(
             log1p_p,
             INEXACT,
-            complex_forms.on_its_side(accurate("stablehlo.log_plus_one"), complex_forms.log1p),
+            _log1p_lowering,
             lambda t, x, **_: div(t, add(x, like(x, 1.0))),
             at=_POSITIVE,
             makes_nan=True,

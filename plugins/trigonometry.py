@@ -32,7 +32,7 @@ from primax.plugins.arithmetic import (
 )
 from primax.plugins.bitwise import bitwise_and, bitwise_not
 from primax.plugins.comparison import eq, lt
-from primax.plugins.exponential import exp, in_float32, logistic, logistic_slope_p, one_minus_square, rsqrt, sqrt
+from primax.plugins.exponential import exp, in_float32, log1p, logistic, logistic_slope_p, one_minus_square, rsqrt, sqrt
 from primax.plugins.rounding import is_finite
 from primax.plugins.structural import bitcast_convert_type, convert_element_type, select_n_p
 
@@ -263,6 +263,10 @@ def _real_asin(x: Any) -> Array:
     return atan2(x, sqrt(one_minus_square(x)))
 
 
+def _real_atanh(x: Any) -> Array:
+    return mul(sub(log1p(x), log1p(neg(x))), like(x, 0.5))
+
+
 def _as(x: Any, dtype: Any) -> Any:
     return x if core.get_aval(x).dtype == dtype else convert_element_type(x, dtype)
 
@@ -470,7 +474,7 @@ RULES: Table = dict(
         row(
             atanh_p,
             INEXACT,
-            complex_forms.on_its_side(mlir.nary("chlo.atanh"), complex_forms.atanh),
+            _formula(_real_atanh, complex_forms.on_its_side(mlir.nary("chlo.atanh"), complex_forms.atanh)),
             _atanh_jvp,
             at=_UNIT,
             makes_nan=True,

@@ -174,13 +174,14 @@ def tanh(x: Real, y: Real) -> Parts:
     """By tan(y) and sinh(x), whose squares stay in the range; from 10, or 20 in double precision, by exp(-2 abs(x))."""
     far = 10.0 if x.aval.dtype.itemsize == 4 else 20.0
     size = abs(x)
-    tan, grown = y.of("tan"), size.at_most(far).of("exponential_minus_one")
+    sine, cosine = y.of("sine"), y.of("cosine")
+    tan, grown = sine / cosine, size.at_most(far).of("exponential_minus_one")
     sinh = (grown + grown / (grown + 1.0)) * 0.5
     secant = tan * tan + 1.0
     below = secant * sinh * sinh + 1.0
     along = secant * sinh * (sinh * sinh + 1.0).of("sqrt") / below
     shrunk = (-size).of("exponential")
-    wave = y.of("sine") * y.of("cosine") * 4.0
+    wave = sine * cosine * 4.0
     # At infinity the phase does not matter.
     wave = wave.where(mlir.hlo.or_(size < math.inf, mlir.hlo.is_finite(y.value)), 0.0)
     across = (wave * shrunk * shrunk).where(size > far, tan / below)
@@ -242,10 +243,7 @@ def atan(x: Real, y: Real, u: Real, v: Real) -> Parts:
 
 
 def division(plain: Lowering) -> Lowering:
-    """A lowering of quotients by another one, and of complex ones whose parts are very large or small by scaled parts.
-
-    The squares of such parts leave the range. Powers of 2 bring them near 1.
-    """
+    """A lowering of quotients by another one; of complex numbers only those of zeros, infinities and NaN."""
 
     def lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Sequence[Any]:
         if not dtypes.is_complex(ctx.avals_in[0].dtype):
@@ -266,36 +264,28 @@ def division(plain: Lowering) -> Lowering:
 
 
 def _quotient(a: Real, b: Real, c: Real, d: Real, u: Real, v: Real) -> Parts:
-    """(a + i b) / (c + i d); but (u, v) where no square leaves the range, or a number is zero, infinite or NaN."""
-    width = int(dtypes.finfo(a.aval.dtype).maxexp) // 4
+    """(a + i b) / (c + i d), and (u, v) where one of the numbers is zero, infinite or NaN.
+
+    A power of 2 brings c and d near 1, so that no square leaves the range. Very large and very small a and b are scaled
+    by a small power, so that no sum of products does.
+    """
     above, below = abs(a).at_least(abs(b)), abs(c).at_least(abs(d))
-    ordinary = _all(*(part > 2.0**-width for part in (above, below)), *(part < 2.0**width for part in (above, below)))
-    defined = _all(*(part > 0.0 for part in (above, below)), *(part < math.inf for part in (above, below)))
-    up, down = _exponent(above), _exponent(below)
-    a, b, c, d = (x * _power_of_two(-n) for x, n in ((a, up), (b, up), (c, down), (d, down)))
+    defined = functools.reduce(mlir.hlo.and_, (above > 0.0, below > 0.0, above < math.inf, below < math.inf))
+    near = _reciprocal_power_of_two(below)
+    c, d = c * near, d * near
     norm = c * c + d * d
-    # By two factors, of which neither leaves the range before the result does.
-    whole = up - down
-    half = whole.of("shift_right_arithmetic", 1)
-    first, second = _power_of_two(half), _power_of_two(whole - half)
-    along, across = ((part / norm * first * second) for part in (a * c + b * d, b * c - a * d))
-    scaled = mlir.hlo.and_(defined, mlir.hlo.not_(ordinary))
-    return along.where(scaled, u), across.where(scaled, v)
+    edge = float(2.0 ** (int(dtypes.finfo(a.aval.dtype).maxexp) - 28))
+    large, small = above > edge, above < 1 / edge
+    less, more, one = (Real(ir_full(f, a.aval), a.aval) for f in (2.0**-8, 2.0**8, 1.0))
+    there, back = less.where(large, more.where(small, one)), more.where(large, less.where(small, one))
+    a, b = a * there, b * there
+    along, across = (part / norm * near * back for part in (a * c + b * d, b * c - a * d))
+    return along.where(defined, u), across.where(defined, v)
 
 
-def _all(*conditions: Any) -> Any:
-    return functools.reduce(mlir.hlo.and_, conditions)
-
-
-def _exponent(x: Real) -> Real:
-    """The largest n for which 2**n is at most a positive normal number, but 2**-n is one, too."""
+def _reciprocal_power_of_two(x: Real) -> Real:
+    """1 / 2**n for the largest power of 2 that is at most a positive number, or the one above the range's least."""
     limits = dtypes.finfo(x.aval.dtype)
-    bias = int(limits.maxexp) - 1
-    return (x.bits().of("shift_right_logical", int(limits.nmant)) - bias).at_most(bias - 1)
-
-
-def _power_of_two(n: Real) -> Real:
-    dtype = np.dtype(f"float{n.aval.dtype.itemsize * 8}")
-    limits = dtypes.finfo(dtype)
-    bits = (n + (int(limits.maxexp) - 1)).of("shift_left", int(limits.nmant))
-    return bits.bits(dtype)
+    bias, digits = int(limits.maxexp) - 1, int(limits.nmant)
+    power = x.bits().of("shift_right_logical", digits)
+    return (2 * bias - power).at_least(1).of("shift_left", digits).bits(x.aval.dtype)

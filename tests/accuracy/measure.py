@@ -21,7 +21,7 @@ FUNCTIONS = elementary.FUNCTIONS + special.FUNCTIONS
 # Bits of mpmath, and the step of its differences, so that 1 + x is exact for all x in the range.
 DIGITS = {"float16": (600, 60), "bfloat16": (1800, 100), "float32": (1800, 100), "float64": (6000, 200)}
 DIGITS |= {"complex64": DIGITS["float32"], "complex128": DIGITS["float64"]}
-SPECIAL_DIGITS = (500, 60)
+SPECIAL_DIGITS = {"float16": (500, 60), "bfloat16": (700, 60), "float32": (700, 60), "float64": (2600, 60)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,7 +133,7 @@ def computed(root: str, function: Function, form: Format, at: Sequence[tuple[com
 
 def exact(function: Function, form: Format, at: Sequence[tuple[complex, ...]]) -> list:
     """For each point a list of the value, the gradient and the second derivatives; None where not known."""
-    digits, step = SPECIAL_DIGITS if function.special else DIGITS[form.name]
+    digits, step = SPECIAL_DIGITS[form.name] if function.special else DIGITS[form.name]
     singular = function.singular if function.singular is not None else function.landmarks
     machine = Derivatives(function.exact, singular, digits, step, form.precision)
     limits = (
