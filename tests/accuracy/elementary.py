@@ -163,6 +163,14 @@ def _of_complex(interval: str, reason: str, where: Callable[..., np.ndarray], at
 
 
 _ADD_UP = "the errors of the functions of the parts add up"
+_OF_COMPLEX_LOG1P = Limit(
+    "abs(1 + z)**2 between 0.4 and 0.8",
+    "XLA's log1p in double precision",
+    lambda z: abs(abs(1 + z) ** 2 - 0.6) < 0.2,
+    ("complex128",),
+    (0,),
+    128,
+)
 _COMPLEX_VALUE = _of_complex("complex numbers", _ADD_UP, lambda z: z == z, 8, 0)
 _COMPLEX_SECOND = _of_complex("complex numbers, second derivative", _ADD_UP, lambda z: z == z, 24, 2)
 _COMPLEX_DERIVATIVES = _of_complex("complex numbers, derivatives", _ADD_UP, lambda z: z == z, 24, 1, 2)
@@ -222,6 +230,16 @@ _OF_POWER = (
         lambda x, y: abs(1 + y * np.log(x)) < 0.5,
         orders=(2,),
     ),
+)
+_OF_DIVIDE = _by_format(
+    "x / y**2 or 1 / y within 4 binades of the smallest number, derivatives",
+    lambda form, x, y: (
+        (np.log2(abs(x)) - 2 * np.log2(abs(y)) < form.least + 4)
+        | (np.log2(abs(x)) - 3 * np.log2(abs(y)) < form.least + 4)
+        | (-2 * np.log2(abs(y)) < form.least + 4)
+    ),
+    1,
+    2,
 )
 _OF_ARCTAN2 = (
     *_by_format(
@@ -290,9 +308,18 @@ _OF_SINC = (
         orders=(2,),
     ),
     *_by_format("below 4 times the smallest number", lambda form, x: abs(x) < 4 * form.tiny, 1),
+    *_by_format(
+        "1 / x within 3 binades of the smallest number, derivatives", lambda form, x: abs(x) > 0.1 / form.tiny, 1, 2
+    ),
 )
 _VANISHING_SLOPE = _by_format(
     "exp(-abs(x)) within 2 binades of the smallest number", lambda form, x: abs(x) > -math.log(4 * form.tiny), 2
+)
+_SQUARE_BEYOND = _by_format(
+    "x**2 within 3 binades of the largest number, derivatives",
+    lambda form, x: abs(x) > 2.0 ** (form.most / 2 - 1.5),
+    1,
+    2,
 )
 _OF_SQUAREPLUS = Limit(
     "abs(x) < 1, second derivative",
@@ -315,7 +342,7 @@ _OF_MISH = (
     *_by_format(
         "exp(-2 x) within 2 binades of the smallest number", lambda form, x: 2 * x > -math.log(4 * form.tiny), 2
     ),
-    _zeros("-1.44 < x < -0.94, first derivative", 0.25, -1.1924, order=1),
+    _zeros("-1.6 < x < -0.8, first derivative", 0.4, -1.1924, order=1),
     _zeros("-2.66 < x < -1.86, or 1.09 < x < 1.89, second derivative", 0.4, -2.2564, 1.4906, order=2),
     Limit(
         "x > 1.5, second derivative",
@@ -363,7 +390,7 @@ _OF_GELU_BY_TANH = (
         at_most=2048,
     ),
     _zeros("-1 < x < -0.5, first derivative", 0.25, -0.7525, order=1),
-    _zeros("1.21 < abs(x) < 1.61, second derivative", 0.2, -1.4142, 1.4142, order=2),
+    _zeros("1.11 < abs(x) < 1.71, second derivative", 0.3, -1.4142, 1.4142, order=2),
 )
 _PI = 3.141592653589793
 _TURNS = (*(_PI * k / 2 for k in (1, 2, 3, 4, 5, 100, 1000)), 1e5, 1e22, 1e30)
@@ -373,7 +400,7 @@ FUNCTIONS = (
     _two("numpy.add", lambda x, y: x + y, dtypes=ALL),
     _two("numpy.subtract", lambda x, y: x - y, dtypes=ALL),
     _two("numpy.multiply", lambda x, y: x * y, dtypes=ALL),
-    _two("numpy.divide", lambda x, y: x / y, (), (0.0,), dtypes=ALL),
+    _two("numpy.divide", lambda x, y: x / y, (), (0.0,), dtypes=ALL, limits=_OF_DIVIDE),
     _two(
         "numpy.power",
         _power,
@@ -445,7 +472,7 @@ FUNCTIONS = (
     _of("numpy.log", mp.log, 0.0, 1.0, dtypes=ALL),
     _of("numpy.log2", lambda z: mp.log(z) / mp.ln2, 0.0, 1.0, 2.0, dtypes=ALL),
     _of("numpy.log10", lambda z: mp.log(z) / mp.ln10, 0.0, 1.0, 10.0, dtypes=ALL),
-    _of("numpy.log1p", _log1p, 0.0, -1.0, dtypes=ALL, singular=((-1.0,),)),
+    _of("numpy.log1p", _log1p, 0.0, -1.0, dtypes=ALL, singular=((-1.0,),), limits=(_OF_COMPLEX_LOG1P,)),
     _of("numpy.sin", mp.sin, 0.0, *_TURNS, dtypes=ALL, singular=((),), limits=(_COMPLEX_VALUE,)),
     _of("numpy.cos", mp.cos, 0.0, *_TURNS, dtypes=ALL, singular=((),), limits=(_COMPLEX_VALUE,)),
     _of(
@@ -475,7 +502,25 @@ FUNCTIONS = (
         limits=(_TANH_IN_FLOAT64, *_OF_TANH, _COMPLEX_VALUE, _COMPLEX_DERIVATIVES),
     ),
     _of("numpy.arcsinh", _asinh, 0.0, 1.0, -1.0, dtypes=ALL, singular=((1j, -1j),), limits=(_COMPLEX_SECOND,)),
-    _of("numpy.arccosh", _acosh, 0.0, 1.0, -1.0, dtypes=ALL, singular=((1.0, -1.0),), limits=(_COMPLEX_SECOND,)),
+    _of(
+        "numpy.arccosh",
+        _acosh,
+        0.0,
+        1.0,
+        -1.0,
+        dtypes=ALL,
+        singular=((1.0, -1.0),),
+        limits=(*_SQUARE_BEYOND, _COMPLEX_SECOND),
+    ),
+        "numpy.arccosh",
+        _acosh,
+        0.0,
+        1.0,
+        -1.0,
+        dtypes=ALL,
+        singular=((1.0, -1.0),),
+        limits=(*_SQUARE_BEYOND, _COMPLEX_SECOND),
+    ),
     _of(
         "numpy.arctanh",
         _atanh,
@@ -524,7 +569,13 @@ FUNCTIONS = (
         "gelu",
         _gelu_by_tanh,
         0.0,
-        -0.75,
+    _nn(
+        "squareplus",
+        lambda x: (x + mp.sqrt(x * x + 4)) / 2,
+        0.0,
+        singular=((),),
+        limits=(*_SQUARE_BEYOND, _OF_SQUAREPLUS),
+    ),
         -5.0,
         -13.0,
         -38.0,
@@ -533,7 +584,13 @@ FUNCTIONS = (
         limits=_OF_GELU_BY_TANH,
     ),
     _nn("soft_sign", lambda x: x / (1 + abs(x)), 0.0, limits=(_AT_INFINITIES,)),
-    _nn("squareplus", lambda x: (x + mp.sqrt(x * x + 4)) / 2, 0.0, singular=((),), limits=(_OF_SQUAREPLUS,)),
+    _nn(
+        "squareplus",
+        lambda x: (x + mp.sqrt(x * x + 4)) / 2,
+        0.0,
+        singular=((),),
+        limits=(*_SQUARE_BEYOND, _OF_SQUAREPLUS),
+    ),
     _nn("log1mexp", _log1mexp, 0.0, 0.6931, domain=lambda x: x > 0),
     _nn("relu", lambda x: max(x, 0), 0.0),
     _nn("relu6", lambda x: min(max(x, 0), 6), 0.0, 6.0),
