@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import importlib.util
 import re
 import shutil
 import sys
@@ -92,3 +94,16 @@ def test_the_package_and_the_network_use_public_names_only() -> None:
             if line.startswith(("import primax", "from primax")):
                 public = ("primax as px", "primax.numpy", "primax.extend", "primax.ad_checkpoint", "primax_swish")
                 assert any(name in line for name in public), f"{source.name}: {line}"
+
+
+def test_coloured_code_is_the_code() -> None:
+    path = EXAMPLES / "digits" / "sources.py"
+    spec = importlib.util.spec_from_file_location("digits_sources", path)
+    assert spec is not None
+    assert spec.loader is not None
+    sources = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sources)
+    for each in (path, path.with_name("page.py")):  # with f-strings that contain braces
+        text = each.read_text(encoding="utf-8").rstrip("\n")
+        colours = re.compile(r'<span class="(?:keyword|string|comment)">|</span>|</?pre>')
+        assert html.unescape(colours.sub("", sources.code(text))) == text
