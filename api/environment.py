@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import platform
-import sys
-from importlib.metadata import version
 from typing import Any
 
-import numpy as np
-
-from primax import __version__
-from primax.extend import backend
+from primax.extend.commands import env
+from primax.extend.commands.style import without_colours
 from primax.extend.core import Array
 from primax.extend.provisional import runtime
 
@@ -35,20 +30,12 @@ def live_arrays(platform: str | None = None) -> list[Any]:
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Print the versions of primax and its dependencies, and the devices, for a bug report.
+    """Print versions, devices, options and plugins for a bug report, as `primax env` does.
 
     Args:
       return_string: whether to return the text instead of printing it.
     """
-    lines = [
-        f"primax: {__version__}",
-        f"jaxlib: {version('jaxlib')}",
-        f"numpy:  {np.__version__}",
-        f"python: {sys.version}",
-        f"devices: {', '.join(map(str, backend.devices()))}",
-        f"platform: {platform.platform()}",
-    ]
-    text = "\n".join(lines)
+    text = without_colours(env.text(env.environment()))
     if return_string:
         return text
     print(text)

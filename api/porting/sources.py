@@ -6,8 +6,9 @@ import io
 import os
 import tempfile
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 _SKIPPED = ("__pycache__", "node_modules", "site-packages")
@@ -26,10 +27,15 @@ class Source:
     encoding: str
 
 
-def python_files(paths: Iterable[str]) -> Iterator[Path]:
+def python_files(paths: Iterable[str], exclude: Sequence[str] = ()) -> Iterator[Path]:
     """The files at paths: a file itself, or the `.py`, `.pyi` and `.ipynb` files below a folder, without repetition.
 
     Hidden folders, virtual environments and links to folders are skipped.
+
+    Args:
+      paths: files and folders.
+      exclude: patterns such as `tests` or `*_pb2.py` for names of files and folders, or `src/old/*` for paths that
+        begin like one of `paths`.
 
     Raises:
       FileNotFoundError: a path does not exist.
@@ -39,21 +45,31 @@ def python_files(paths: Iterable[str]) -> Iterator[Path]:
         path = Path(name)
         if not path.exists():
             raise FileNotFoundError(name)
-        for file in _below(path) if path.is_dir() else [path]:
+        if _is_excluded(path, exclude):
+            continue
+        for file in _below(path, exclude) if path.is_dir() else [path]:
             real = file.resolve()
             if real not in seen:
                 seen.add(real)
                 yield file
 
 
-def _below(folder: Path) -> Iterator[Path]:
+def _is_excluded(path: Path, exclude: Sequence[str]) -> bool:
+    return any(fnmatchcase(path.name, each) or fnmatchcase(path.as_posix(), each.rstrip("/")) for each in exclude)
+
+
+def _below(folder: Path, exclude: Sequence[str]) -> Iterator[Path]:
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(
             name
             for name in folders
-            if not name.startswith(".") and name not in _SKIPPED and not Path(parent, name, "pyvenv.cfg").exists()
+            if not name.startswith(".")
+            and name not in _SKIPPED
+            and not Path(parent, name, "pyvenv.cfg").exists()
+            and not _is_excluded(Path(parent, name), exclude)
         )
-        yield from (Path(parent, name) for name in sorted(names) if name.endswith((".py", ".pyi", ".ipynb")))
+        files = [Path(parent, name) for name in sorted(names) if name.endswith((".py", ".pyi", ".ipynb"))]
+        yield from (file for file in files if not _is_excluded(file, exclude))
 
 
 def read(path: Path) -> Source:

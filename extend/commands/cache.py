@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from primax.extend.commands.common import UsageError, add_json, show_json
+from primax.extend.commands.common import UsageError, add_examples, add_json, show_json
 from primax.extend.commands.table import facts, terminal_width
 from primax.extend.options import compilation_cache_dir, compilation_cache_max_size
 from primax.interpreters.runtime import compilation_cache
@@ -17,6 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("--clear", action="store_true", help="remove all programs from the cache")
     add_json(parser)
+    add_examples(parser, {"primax cache": "where it is, and how large", "primax cache --clear": "remove all programs"})
 
 
 def run(arguments: argparse.Namespace) -> int:

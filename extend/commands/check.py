@@ -5,11 +5,22 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
+import time
 from importlib import import_module
 from typing import Any
 
-from primax.extend.commands.common import add_json, load_plugins, look_up, show_json
-from primax.extend.commands.table import render, terminal_width
+from primax.extend.commands.common import (
+    UsageError,
+    add_examples,
+    add_json,
+    load_plugins,
+    look_up,
+    show_json,
+    similar,
+    warn_of_inactive,
+)
+from primax.extend.commands.style import paint, short_paths
+from primax.extend.commands.table import columns, render, terminal_width, wrapped
 from primax.extend.host.plugin_host import host
 
 __all__ = ["configure", "run"]
@@ -26,33 +37,83 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-k", action="append", metavar="CHECK", dest="only", help="run only this check; may be repeated"
     )
+    parser.add_argument("--seed", type=int, default=0, help="draws other tangents and cotangents; by default 0")
+    parser.add_argument("-v", "--verbose", action="store_true", help="list the checks that were not run, with reasons")
     add_json(parser)
+    add_examples(
+        parser,
+        {
+            "primax check my-plugin": "all checks of all primitives",
+            "primax check my-plugin --primitive axpy -k jvp -k transpose": "two checks of one primitive",
+            "primax check my-plugin --seed 7": "with other tangents and cotangents",
+        },
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Check a plugin; exit code 1 if a check failed."""
-    load_plugins()
+    records = load_plugins()
+    if arguments.plugin not in {record.name for record in records}:
+        warn_of_inactive(records)
+        raise UsageError(_unknown(arguments.plugin, [record.name for record in records]))
     host.activate_plugin(arguments.plugin)
     known = {name: host.primitives[name] for name in host.record(arguments.plugin).primitives}
     chosen = [look_up("primitive of this plugin", name, known) for name in arguments.primitive or ()]
     testing: Any = import_module("primax.extend.testing")  # 30 ms that other commands do not spend
     for name in arguments.only or ():
         look_up("check", name, testing.CHECKS)
-    with contextlib.redirect_stdout(sys.stderr):
+    values: Any = import_module("primax.extend.testing.values")
+    start = time.perf_counter()
+    with contextlib.redirect_stdout(sys.stderr), values.directions_of_seed(arguments.seed):
         checks = testing.iter_checks(*(chosen or (arguments.plugin,)), only=arguments.only)
         report = testing.Report(map(_run, checks))
+    seconds = time.perf_counter() - start
     if arguments.json:
-        show_json(report.as_dict())
+        show_json({**report.as_dict(), "seconds": round(seconds, 3), "seed": arguments.seed})
     else:
-        print(_summary(report), report, sep="\n\n")
+        print(_summary(report))
+        if report.failed:
+            print(f"\n{short_paths(report.explained())}")
+        print()
+        if arguments.verbose:
+            print("\n".join(part for line in _reasons(report) for part in wrapped(line, terminal_width())))
+        totals = f"{_totals(report, folded=not arguments.verbose)}, {seconds:.1f} s, seed {arguments.seed}"
+        print("\n".join(wrapped(totals, terminal_width())))
     return 0 if report.ok else 1
+
+
+def _unknown(name: str, plugins: list[str]) -> str:
+    """What to say of a name that no plugin has."""
+    text = f"there is no plugin {name!r}"
+    primitive = host.primitives.get(name)
+    if primitive is not None and primitive.plugin:
+        return f"{text}; the primitive is of another: primax check {primitive.plugin} --primitive {name}"
+    return f"{text}{similar(name, plugins) or '; `primax plugins` lists them'}"
+
+
+def _reasons(report: Any) -> list[str]:
+    lines: list[str] = import_module("primax.extend.testing.report").reasons(report.not_run)
+    return lines
+
+
+def _totals(report: Any, *, folded: bool) -> str:
+    passed, failed = f"{len(report.passed)} passed", f"{len(report.failed)} failed"
+    count = len(_reasons(report))
+    hint = f" for {count} reason{'s' * (count != 1)}, which -v lists" if folded and count else ""
+    return ", ".join(
+        [
+            paint(passed, "green") if report.ok else passed,
+            paint(failed, "bold", "red") if report.failed else failed,
+            f"{len(report.not_run)} not run{hint}",
+        ]
+    )
 
 
 def _run(check: Any) -> Any:
     """The outcome of one check; a terminal shows its name while it runs."""
     if not sys.stderr.isatty():
         return check.run()
-    print(f"\r{check.label}\x1b[K", end="", file=sys.stderr, flush=True)
+    print(f"\r{check.label[: columns() - 1]}\x1b[K", end="", file=sys.stderr, flush=True)
     outcome = check.run()
     print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     return outcome

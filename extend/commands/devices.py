@@ -10,11 +10,12 @@ import argparse
 import warnings
 from typing import Any
 
-from primax.extend.commands.common import add_json, show_json
+from primax.extend.commands.common import add_examples, add_json, show_json
+from primax.extend.commands.style import paint, short_paths
 from primax.extend.commands.table import facts, render, terminal_width
 from primax.interpreters.runtime.devices import backends, gpus
 
-__all__ = ["configure", "run"]
+__all__ = ["configure", "described_platforms", "run"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,29 +25,49 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--found", action="store_true", help="list installed plugins without loading them")
     add_json(parser)
+    add_examples(
+        parser,
+        {
+            "primax devices": "all platforms with their devices",
+            "primax devices cuda": "why a platform cannot be used",
+            "primax devices --found": "the installed plugins for platforms, without loading them",
+        },
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Show platforms."""
-    plugins = backends.plugins()
-    names = backends.known()
-    if arguments.platform:
-        names = [name for name in names if arguments.platform in backends.names_of(name)] or [arguments.platform]
-    first = {plugin.name: plugin for plugin in reversed(plugins)}
-    descriptions = [_platform(name, first.get(name), arguments.found) for name in names]
-    if not arguments.platform:
-        descriptions += [_description(p.name, p, p.problem) for p in plugins if p is not first.get(p.name)]
-        descriptions += [_description(p.name, p, p.problem) for p in first.values() if p.name not in names]
+    descriptions = described_platforms(arguments.platform, only_found=arguments.found)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the output of this command says the same
         default = backends.default_platform()
-    hint = "" if any(name in ("cuda", "rocm") for name in names) else gpus.hint()
+    names = {arguments.platform} if arguments.platform else set(backends.known())
+    hint = "" if names & {"cuda", "rocm"} else gpus.hint()
     if arguments.json:
         show_json({"default": default, "platforms": descriptions, "hint": hint})
     else:
         last = f"The default platform is {default}."
         print("\n\n".join([*map(_text, descriptions), last, *_lines(hint)]))
     return 1 if arguments.platform and any(description["problem"] for description in descriptions) else 0
+
+
+def described_platforms(platform: str | None = None, *, only_found: bool = False) -> list[dict[str, Any]]:
+    """Descriptions of all platforms with their devices, or of one.
+
+    Args:
+      platform: the name of one platform.
+      only_found: whether to start no clients.
+    """
+    plugins = backends.plugins()
+    names = backends.known()
+    if platform:
+        names = [name for name in names if platform in backends.names_of(name)] or [platform]
+    first = {plugin.name: plugin for plugin in reversed(plugins)}
+    descriptions = [_platform(name, first.get(name), only_found) for name in names]
+    if not platform:
+        descriptions += [_description(p.name, p, p.problem) for p in plugins if p is not first.get(p.name)]
+        descriptions += [_description(p.name, p, p.problem) for p in first.values() if p.name not in names]
+    return descriptions
 
 
 def _lines(hint: str) -> list[str]:
@@ -96,10 +117,10 @@ def _text(description: dict[str, Any]) -> str:
     pairs = [
         ("why", description["problem"]),
         ("from", description["source"]),
-        ("library", description["library"]),
+        ("library", short_paths(description["library"])),
         ("version", description["version"]),
     ]
-    parts = [f"{description['platform']}: {state}", facts(pairs, width)]
+    parts = [f"{paint(description['platform'], 'bold')}: {state}", facts(pairs, width)]
     if devices:
         headers = ["id", "kind", "process", "memory"]
         rows = [

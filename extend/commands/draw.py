@@ -10,14 +10,24 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from primax.core.arguments import nearest
 from primax.core.avals import ShapeDtypeStruct
-from primax.extend.commands.common import UsageError, add_json, load_plugins, show_json, tell, warn_of_inactive
+from primax.extend.commands.common import (
+    UsageError,
+    add_examples,
+    add_json,
+    fail,
+    load_plugins,
+    show_json,
+    similar,
+    warn_of_inactive,
+)
 from primax.extend.dtypes import check_user_dtype
 
 __all__ = ["configure", "run"]
 
 _TYPE = re.compile(r"(?P<dtype>[a-z0-9_]+)\s*(\[(?P<shape>[\d\s,]*)\])?")
+# Frames of these folders are not the user's.
+_PRIMAX = (str(Path(__file__).parents[2]), str(Path(import_module.__code__.co_filename).parent))
 # Short names of dtypes in printed programs.
 _KINDS = {"f": "float", "i": "int", "u": "uint", "c": "complex", "bf": "bfloat"}
 
@@ -34,6 +44,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--depth", type=int, help="how many levels of inner programs to draw; by default what fits")
     parser.add_argument("--limit", type=int, default=250, help="the most equations to draw; by default 250")
     add_json(parser)
+    add_examples(
+        parser,
+        {
+            "primax draw primax.numpy:hypot 'f32[3]' 'f32[3]' --out hypot.svg": "a picture, by Graphviz",
+            "primax draw model:Layer.apply 'f32[8,4]' --depth 1 > layer.dot": "the text for dot, of model.py",
+        },
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -46,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         make_jaxpr(function)(*structs)
     except Exception as error:
-        tell(f"draw: {arguments.function} raised {type(error).__name__}: {error}")
+        fail("draw", f"{arguments.function} raised {_told(error)}")
         return 1
     try:
         picture = drawing.visualize(function, *structs, depth=arguments.depth, limit=arguments.limit)
@@ -78,16 +95,28 @@ def _function(path: str) -> Callable[..., Any]:
         sys.path.insert(0, here)
     try:
         value: Any = import_module(module_name)
-    except ModuleNotFoundError as error:
-        raise UsageError(f"module {module_name!r} cannot be imported: {error}") from error
+    except (Exception, SystemExit) as error:  # of any kind, from the user's module
+        raise UsageError(f"module {module_name!r} cannot be imported:\n  {_told(error)}") from error
     for part in name.split("."):
         if not hasattr(value, part):
-            raise UsageError(f"{module_name!r} has no {name!r}{nearest(part, dir(value))}")
+            raise UsageError(f"{module_name!r} has no {name!r}{similar(part, dir(value))}")
         value = getattr(value, part)
     if not callable(value):
         raise UsageError(f"{path!r} must be a function, got {type(value).__name__}")
     function: Callable[..., Any] = value
     return function
+
+
+def _told(error: BaseException) -> str:
+    """The class and the first line of an error, and the last line of the user's code that was running."""
+    message = str(error).partition("\n")[0]
+    frames = import_module("traceback").extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith((*_PRIMAX, "<frozen "))]
+    if isinstance(error, SyntaxError) and error.filename:
+        place = f"{error.filename}:{error.lineno}"
+    else:
+        place = f"{own[-1].filename}:{own[-1].lineno}, in {own[-1].name}" if own else ""
+    return f"{type(error).__name__}: {message}" + (f"\n  at {place}" if place else "")
 
 
 def _struct(text: str) -> ShapeDtypeStruct:

@@ -12,7 +12,7 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
-from primax.extend.commands.common import UsageError, add_json, look_up, show_json
+from primax.extend.commands.common import UsageError, add_examples, add_json, look_up, show_json
 from primax.extend.host.hookspec import API_VERSION
 from primax.extend.host.plugin_host import host
 
@@ -71,6 +71,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--into", metavar="DIR", default=".", help="the directory for the package; by default the current one"
     )
     add_json(parser)
+    add_examples(
+        parser,
+        {
+            "primax new my-plugin": "a linear primitive in ./my-plugin",
+            "primax new my-plugin --kind ffi --into ~/src": "one in C++, in another folder",
+        },
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -10,12 +10,15 @@ import argparse
 from typing import Any
 
 from primax.core.rules import rule_tables
-from primax.extend.commands.common import add_json, load_plugins, look_up, show_json
-from primax.extend.commands.table import facts, render, terminal_width
+from primax.extend.commands.common import add_examples, add_json, load_plugins, look_up, show_json
+from primax.extend.commands.style import paint, short_paths
+from primax.extend.commands.table import facts, render, terminal_width, wrapped
 from primax.extend.host.metadata import FILE
 from primax.extend.host.plugin_host import PluginRecord, host
 
 __all__ = ["configure", "run"]
+
+_COLOURS = {"active": "green", "blocked": "yellow", "failed": "red", "refused": "red"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +28,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--load", action="store_true", help="import the plugins, count their rules and show failures")
     add_json(parser)
+    add_examples(
+        parser,
+        {
+            "primax plugins": "the plugins that are found, without importing them",
+            "primax plugins --load": "which of them fail, and how many rules each has",
+            "primax plugins dot": "all entries of one plugin",
+        },
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -60,22 +71,27 @@ def _listing(records: list[PluginRecord], loaded: bool) -> str:
     rows, notes = [], []
     for record in records:
         state, reason = _standing(record)
-        row = [record.name, record.source, f"{record.distribution} {record.version}", state]
+        row = [record.name, record.source, f"{record.distribution} {record.version}", _painted(state)]
         if loaded:
             row += [str(len(record.primitives) or "-"), str(len(record.rules) or "-")]
         rows.append(row)
-        notes.append(reason)
+        notes.append(short_paths(reason))
     if loaded:
         headers += ["primitives", "rules"]
     width = terminal_width()
     count = f"{len(records)} plugins"
+    last = count if loaded else f"{count}, not imported. --load imports them, counts their rules and shows failures."
     return "\n".join(
         [
             render(headers, rows, width, notes),
             "",
-            count if loaded else f"{count}, not imported. --load imports them, counts their rules and shows failures.",
+            *wrapped(last, width),
         ]
     )
+
+
+def _painted(state: str) -> str:
+    return paint(state, _COLOURS[state]) if state in _COLOURS else state
 
 
 def _in_place_of(name: str, entry: Any, source: Any) -> str:
@@ -107,10 +123,10 @@ def _portrait(record: PluginRecord) -> str:
         if entry.what not in ("rule", "unsupported", "samples") and not entry.outranked:
             others.setdefault(entry.what, []).append(entry.name)
     parts = [
-        f"{record.name}: {record.state}",
+        f"{paint(record.name, 'bold')}: {_painted(record.state)}",
         facts(
             [
-                ("why", record.reason),
+                ("why", short_paths(record.reason)),
                 ("source", record.source),
                 ("distribution", f"{record.distribution} {record.version}"),
                 ("entry point", record.entry_point),
@@ -125,17 +141,19 @@ def _portrait(record: PluginRecord) -> str:
     for entry in record.entries:
         source = entry.provenance
         if entry.outranked and source is not None:
-            rows.append([entry.name, entry.kind or entry.what, f"no effect: the one {source} has priority"])
+            rows.append([entry.name, entry.kind or entry.what, "no effect", f"the one {source} has priority"])
             notes.append(host.ground_to_override(source.plugin, None))
         elif source is not None and (entry.what == "rule" or source.replaced is not None):
-            rows.append([entry.name, entry.kind or entry.what, str(source)])
+            rows.append([entry.name, entry.kind or entry.what, source.origin, f"{source.file}:{source.line}"])
             notes.append(_in_place_of(record.name, entry, source))
         elif entry.what == "unsupported":
             reason = rule_tables[entry.kind].unsupported[host.primitives[entry.name]]
-            rows.append([entry.name, entry.kind, f"unsupported: {reason}"])
+            rows.append([entry.name, entry.kind, "unsupported", reason])
             notes.append("")
     if rows:
-        parts += ["", render(["primitive", "rule", "origin"], rows, width, notes)]
+        shown = [[short_paths(cell) for cell in row] for row in rows]
+        headers = ["primitive", "rule", "origin", "place"]
+        parts += ["", render(headers, shown, width, [short_paths(note) for note in notes], keys=2)]
     if record.traceback:
-        parts += ["", record.traceback.rstrip()]
+        parts += ["", short_paths(record.traceback.rstrip())]
     return "\n".join(parts)

@@ -6,13 +6,15 @@ import argparse
 from typing import Any
 
 from primax.core.primitive import Primitive
-from primax.extend.commands.common import add_json, load_plugins, look_up, show_json, warn_of_inactive
+from primax.extend.commands.common import add_examples, add_json, load_plugins, look_up, show_json, warn_of_inactive
 from primax.extend.commands.coverage import KINDS, Coverage, all_primitives, coverage, kinds_of_rules, primitive_of
-from primax.extend.commands.table import render, terminal_width
+from primax.extend.commands.style import paint, visible_length
+from primax.extend.commands.table import render, terminal_width, wrapped
 
 __all__ = ["configure", "run"]
 
 _MARKS = {"given": "+", "derived": "d", "overridden": "o", "unsupported": "x", "missing": "!", "not needed": "."}
+_COLOURS = {"given": "green", "derived": "cyan", "overridden": "yellow", "missing": "red", "not needed": "dim"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +25,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--missing", action="store_true", help="show only primitives that lack a rule; exit code 1 if there are any"
     )
     add_json(parser)
+    add_examples(
+        parser,
+        {
+            "primax rules": "all primitives",
+            "primax rules sin cumsum": "two primitives, with notes on their rules",
+            "primax rules --plugin trigonometry --missing": "what a plugin lacks",
+        },
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -52,25 +62,43 @@ def _text(matrix: dict[Primitive, dict[str, Coverage]], *, detailed: bool) -> st
     """A table of marks with its legend; `detailed` adds notes to each primitive."""
     if not matrix:
         return "no primitive matches"
-    kinds = [
-        kind
-        for kind in kinds_of_rules()
-        if kind in KINDS or any(row[kind].status != "not needed" for row in matrix.values())
-    ]
+    had = [kind for kind in kinds_of_rules() if any(row[kind].status != "not needed" for row in matrix.values())]
+    hidden = [kind for kind in KINDS if kind not in had]
     rows = [
-        [primitive.name, primitive.plugin or primitive.module, *(_MARKS[row[kind].status] for kind in kinds)]
+        [primitive.name, primitive.plugin or primitive.module, *(_mark(row[kind].status) for kind in had)]
         for primitive, row in matrix.items()
     ]
     notes = [_details(row) if detailed else "" for row in matrix.values()]
     missing = sum(cell.status == "missing" for row in matrix.values() for cell in row.values())
     return "\n".join(
         [
-            render(["primitive", "plugin", *kinds], rows, terminal_width(), notes),
+            render(["primitive", "plugin", *had], rows, terminal_width(), notes),
             "",
-            "   ".join(f"{mark} {status}" for status, mark in _MARKS.items()),
+            *_legend(terminal_width()),
+            *(
+                wrapped(f"no rules of these kinds, and none needed: {', '.join(hidden)}", terminal_width())
+                if hidden
+                else []
+            ),
             f"primitives: {len(matrix)}, missing rules: {missing}",
         ]
     )
+
+
+def _legend(width: int | None) -> list[str]:
+    """The marks and their meanings, in lines that fit."""
+    lines = [""]
+    for status in _MARKS:
+        item = f"{_mark(status)} {status}"
+        if lines[-1] and width is not None and visible_length(f"{lines[-1]}   {item}") > width:
+            lines.append("")
+        lines[-1] += f"   {item}" if lines[-1] else item
+    return lines
+
+
+def _mark(status: str) -> str:
+    styles = [_COLOURS[status]] if status in _COLOURS else []
+    return paint(_MARKS[status], *styles) if styles else _MARKS[status]
 
 
 def _details(row: dict[str, Coverage]) -> str:

@@ -7,7 +7,9 @@ import sys
 import textwrap
 from collections.abc import Sequence
 
-__all__ = ["columns", "facts", "render", "terminal_width"]
+from primax.extend.commands.style import paint, visible_length
+
+__all__ = ["columns", "facts", "render", "terminal_width", "wrapped"]
 
 _GAP = "  "
 
@@ -29,21 +31,27 @@ def terminal_width() -> int | None:
 
 
 def render(
-    headers: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None, notes: Sequence[str] = ()
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    width: int | None = None,
+    notes: Sequence[str] = (),
+    keys: int = 1,
 ) -> str:
-    """The text of a table. A table that is too wide is split into several, each of which begins with the first column.
+    """The text of a table. A table that is too wide is split into several, each of which begins with the first columns.
 
     Args:
       headers: the names of the columns.
       rows: the cells of each row.
       width: the maximal width of a line; None for no limit.
       notes: for each row the text below it, or "".
+      keys: how many columns each part begins with.
     """
     cells = [[_plain(cell) for cell in row] for row in (headers, *rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
+    cells[0] = [paint(cell, "bold") for cell in cells[0]]
+    widths = [max(visible_length(row[column]) for row in cells) for column in range(len(headers))]
     blocks: list[str] = []
-    for columns in _blocks(widths, width):
-        lines = [_GAP.join(row[column].ljust(widths[column]) for column in columns).rstrip() for row in cells]
+    for columns in _blocks(widths, width, keys):
+        lines = [_GAP.join(_padded(row[column], widths[column]) for column in columns).rstrip() for row in cells]
         if notes and not blocks:
             texts = ["", *notes]
             lines = [
@@ -60,13 +68,22 @@ def facts(pairs: Sequence[tuple[str, str]], width: int | None = None) -> str:
     lines = []
     for name, text in kept:
         first, *others = _wrap(text, " " * (margin + 4), width)
-        lines += [f"  {name.ljust(margin)}{_GAP}{first.lstrip()}", *others]
+        lines += [f"  {_padded(paint(name, 'cyan'), margin)}{_GAP}{first.lstrip()}", *others]
     return "\n".join(lines)
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - visible_length(text))
 
 
 def _plain(text: str) -> str:
     """A text on one line."""
     return " ".join(text.split())
+
+
+def wrapped(text: str, width: int | None) -> list[str]:
+    """The lines of a text."""
+    return [text] if width is None else _wrap(text, "", width)
 
 
 def _wrap(text: str, indent: str, width: int | None) -> list[str]:
@@ -84,14 +101,16 @@ def _wrap(text: str, indent: str, width: int | None) -> list[str]:
     )
 
 
-def _blocks(widths: Sequence[int], width: int | None) -> list[list[int]]:
-    """The columns of each part of the table: the first, and as many others as fit."""
-    blocks = [[0]]
-    used = widths[0]
-    for column in range(1, len(widths)):
+def _blocks(widths: Sequence[int], width: int | None, keys: int) -> list[list[int]]:
+    """The columns of each part of the table: the first ones, and as many others as fit."""
+    first = list(range(keys))
+    start = sum(widths[:keys]) + len(_GAP) * (keys - 1)
+    blocks = [[*first]]
+    used = start
+    for column in range(keys, len(widths)):
         used += len(_GAP) + widths[column]
-        if width is not None and used > width and len(blocks[-1]) > 1:
-            blocks.append([0])
-            used = widths[0] + len(_GAP) + widths[column]
+        if width is not None and used > width and len(blocks[-1]) > keys:
+            blocks.append([*first])
+            used = start + len(_GAP) + widths[column]
         blocks[-1].append(column)
     return blocks

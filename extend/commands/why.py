@@ -1,4 +1,7 @@
-"""Show where a rule of a primitive comes from, or why there is none."""
+"""Show where a rule of a primitive comes from, or why there is none.
+
+Without a kind of rule, the command lists all rules of the primitive.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,17 @@ from typing import Any
 
 from primax.core.primitive import Primitive
 from primax.core.rules import Provenance, explain_missing, rule_tables, written
-from primax.extend.commands.common import add_json, load_plugins, look_up, show_json, warn_of_inactive
-from primax.extend.commands.coverage import NOT_NEEDED, Coverage, all_primitives, coverage, primitive_of
-from primax.extend.commands.table import facts, terminal_width
+from primax.extend.commands.common import add_examples, add_json, load_plugins, look_up, show_json, warn_of_inactive
+from primax.extend.commands.coverage import (
+    NOT_NEEDED,
+    Coverage,
+    all_primitives,
+    coverage,
+    kinds_of_rules,
+    primitive_of,
+)
+from primax.extend.commands.style import paint, short_paths
+from primax.extend.commands.table import facts, render, terminal_width, wrapped
 from primax.extend.host.plugin_host import PluginRecord, host
 
 __all__ = ["configure", "run"]
@@ -19,15 +30,27 @@ __all__ = ["configure", "run"]
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("primitive", metavar="PRIMITIVE", help="the name of a primitive, such as sin")
-    parser.add_argument("rule", metavar="RULE", help=f"a kind of rule: {', '.join(rule_tables)}")
+    parser.add_argument(
+        "rule", nargs="?", metavar="RULE", help=f"a kind of rule; by default all: {', '.join(rule_tables)}"
+    )
     add_json(parser)
+    add_examples(
+        parser,
+        {
+            "primax why sin": "all rules of the sine",
+            "primax why sin jvp": "where its derivative comes from, with its documentation",
+            "primax why nextafter jvp": "why there is none",
+        },
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show where one rule comes from; exit code 1 if it is missing or unsupported."""
+    """Show where one rule comes from, or all; exit code 1 if it is missing or unsupported."""
     records = load_plugins()
     warn_of_inactive(records)
     primitive = primitive_of(arguments.primitive, all_primitives())
+    if arguments.rule is None:
+        return _show_all(primitive, {record.name: record for record in reversed(records)}, as_json=arguments.json)
     table = look_up("kind of rule", arguments.rule, rule_tables)
     cell = coverage(primitive, table.kind)
     absent = cell.status in ("missing", "unsupported")
@@ -38,13 +61,46 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         show_json(_data(primitive, table.kind, cell, explanation, by_name))
     elif explanation:
-        print(explanation)
+        print(short_paths(explanation))
     else:
         print("\n\n".join(_portrait(primitive, *source, by_name) for source in cell.sources.items()))
         for record, entry in _outranked(primitive, table.kind, records):
             winner = f"{entry.provenance.plugin!r} has priority, since {_ground(primitive, entry.provenance)}"
             print(f"\nThe {entry.kind} rule of plugin {record.name!r} has no effect: plugin {winner}.")
     return 1 if absent else 0
+
+
+def _show_all(primitive: Primitive, records: dict[str, PluginRecord], *, as_json: bool) -> int:
+    """Show all rules of a primitive; the exit code is 1 if one is missing."""
+    cells = {kind: coverage(primitive, kind) for kind in kinds_of_rules()}
+    missing = [kind for kind, cell in cells.items() if cell.status == "missing"]
+    if as_json:
+        rules = {kind: cell.as_dict() for kind, cell in cells.items()}
+        show_json({"primitive": str(primitive), "plugin": primitive.plugin, "rules": rules})
+        return int(bool(missing))
+    owner = primitive.plugin or primitive.module
+    record = records.get(owner)
+    release = f", {record.distribution} {record.version}" if record and record.distribution else ""
+    whose = f"{owner} ({record.source}{release})" if record else f"none; module {owner}"
+    documentation = vars(primitive).get("__doc__") or ""
+    rows, notes = [], []
+    for kind, cell in cells.items():
+        for name, source in cell.sources.items():
+            by = "" if source.plugin == owner else source.plugin
+            rows.append([name, source.origin, by, short_paths(f"{source.file}:{source.line}")])
+            notes.append(short_paths(f"in place of the one {source.replaced}") if source.replaced else "")
+        if cell.status in ("missing", "unsupported"):
+            rows.append([kind, paint(cell.status, "red") if cell.status == "missing" else cell.status, "", ""])
+            notes.append(cell.reason)
+    headers = ["rule", "origin", "by", "place"]
+    if not any(row[2] for row in rows):
+        headers, rows = [*headers[:2], headers[3]], [[*row[:2], row[3]] for row in rows]
+    facts_of_it = facts([("plugin", whose), ("does", documentation)], terminal_width())
+    absent = [kind for kind, cell in cells.items() if cell.status == "not needed"]
+    print(f"{paint(str(primitive), 'bold')}\n{facts_of_it}\n\n{render(headers, rows, terminal_width(), notes)}\n")
+    print("\n".join(wrapped(f"not needed: {', '.join(absent)}", terminal_width())))
+    print(f"`primax why {primitive} RULE` says more about one of them.")
+    return int(bool(missing))
 
 
 def _outranked(primitive: Primitive, kind: str, records: list[PluginRecord]) -> list[tuple[PluginRecord, Any]]:
@@ -87,7 +143,8 @@ def _portrait(primitive: Primitive, name: str, source: Provenance, records: dict
         ("consent", _ground(primitive, source) if source.replaced else ""),
         ("primitive", _primitive(primitive, source)),
     ]
-    return f"{name} of {primitive}: {source.origin}\n{facts(pairs, terminal_width())}"
+    shown = [(name, short_paths(value)) for name, value in pairs]
+    return f"{paint(f'{name} of {primitive}', 'bold')}: {source.origin}\n{facts(shown, terminal_width())}"
 
 
 def _place(rule: Any, source: Provenance) -> str:

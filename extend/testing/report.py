@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["ConformanceError", "Failed", "NotRun", "Outcome", "Report"]
+__all__ = ["ConformanceError", "Failed", "NotRun", "Outcome", "Report", "reasons"]
 
 
 class Failed(Exception):
@@ -125,9 +125,7 @@ class Report:
     def __str__(self) -> str:
         """The full text of each cause, one line for each check that did not run, and the counts."""
         lines = [self.explained()] if self.failed else []
-        for (check, message), count in Counter((outcome.check, outcome.message) for outcome in self.not_run).items():
-            times = f" ({count} samples)" if count > 1 else ""
-            lines.append(f"not run  {check}{times}: {message}")
+        lines += reasons(self.not_run)
         lines.append(f"{len(self.passed)} passed, {len(self.failed)} failed, {len(self.not_run)} not run")
         return "\n".join(lines)
 
@@ -180,3 +178,12 @@ def _indented(text: str) -> str:
 
 
 Progress = Callable[[Outcome], None]
+
+
+def reasons(not_run: Iterable[Outcome]) -> list[str]:
+    """One line for each reason for which checks did not run."""
+    lines = []
+    for (check, message), count in Counter((outcome.check, outcome.message) for outcome in not_run).items():
+        times = f" ({count} samples)" if count > 1 else ""
+        lines.append(f"not run  {check}{times}: {message}")
+    return lines

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,7 @@ __all__ = [
     "default_rtol",
     "difference",
     "direction",
+    "directions_of_seed",
     "double",
     "epsilon",
     "is_inexact",
@@ -62,10 +66,24 @@ def double(x: Any) -> Any:
     return x.astype(np.complex128 if np.iscomplexobj(x) else np.float64)
 
 
+_base_seed: ContextVar[int] = ContextVar("base_seed", default=0)
+
+
+@contextmanager
+def directions_of_seed(seed: int) -> Iterator[None]:
+    """A `with` block in which tangents and cotangents are drawn anew, as another seed than 0 decides."""
+    token = _base_seed.set(seed)
+    try:
+        yield
+    finally:
+        _base_seed.reset(token)
+
+
 def direction(x: Any, seed: Any) -> Any:
-    """A tangent of `x` in its dtype, about as large as `x` but at most 1; it depends only on the seed."""
+    """A tangent of `x` in its dtype, about as large as `x` but at most 1; it depends only on the seeds."""
     x = np.asarray(x)
-    random = np.random.default_rng(zlib.crc32(repr(seed).encode()))
+    base = _base_seed.get()
+    random = np.random.default_rng(zlib.crc32(repr((base, seed) if base else seed).encode()))
     t = random.uniform(0.5, 1.5, x.shape) * random.choice([-1.0, 1.0], x.shape)
     if np.iscomplexobj(x):
         t = t + 1j * random.uniform(0.5, 1.5, x.shape) * random.choice([-1.0, 1.0], x.shape)

@@ -1,4 +1,4 @@
-"""What docs/command-line.md says that commands print is what they print."""
+"""What the documents say that commands print is what they print."""
 
 from __future__ import annotations
 
@@ -12,19 +12,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from checkout import ROOT
 
 from primax.__main__ import COMMANDS
 from primax.extend.commands import main
+from primax.extend.commands.dispatch import command_names
 from primax.extend.host.plugin_host import host
 from primax.extend.options import compilation_cache_dir, compilation_cache_max_size
 
-PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").glob("**/README.md"))]
+BLOCK = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
+NAMES = {*command_names(), *COMMANDS}
 
 
-def examples() -> list[tuple[str, str]]:
+def examples(page: Path) -> list[tuple[str, str]]:
     """Commands with their output, in order."""
     found = []
-    for block in re.findall(r"```console\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
+    for block in BLOCK.findall(page.read_text(encoding="utf-8")):
         for example in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, output = example.partition("\n")
             found.append((command, output))
@@ -35,50 +39,54 @@ def examples() -> list[tuple[str, str]]:
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Where commands run; the names of plugins that an example has installed meanwhile."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    before = set(sys.modules)
     names: list[str] = []
     with compilation_cache_dir(tmp_path / "compiled"), compilation_cache_max_size(2**30):
         yield names
     for name in names:
         host.unregister(name)
-        module = name.replace("-", "_")
-        for loaded in [each for each in sys.modules if each.partition(".")[0] == module]:
-            del sys.modules[loaded]
+    written = {path.stem for path in tmp_path.glob("*.py")} | {name.replace("-", "_") for name in names}
+    for loaded in [each for each in sys.modules.keys() - before if each.partition(".")[0] in written]:
+        del sys.modules[loaded]
 
 
-def test_the_page_shows_what_the_commands_print(
-    installed: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("page", [page for page in PAGES if examples(page)], ids=lambda page: page.stem)
+def test_a_page_shows_what_commands_print(
+    page: Path, installed: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """`cat` shows a file that the following commands read, and `...` stands for any text."""
     checker = doctest.OutputChecker()
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    ran = 0
-    for command, wanted in examples():
+    for command, wanted in examples(page):
         program, *arguments = shlex.split(command)
+        if program == "cat":
+            Path(arguments[0]).write_text(wanted, encoding="utf-8")
+            continue
         if program == "pip":
             name = arguments[-1]
             monkeypatch.syspath_prepend(Path(name, "src").resolve())
             host.register_module(importlib.import_module(name.replace("-", "_")), name=name)
             installed.append(name)
             continue
+        assert program == "primax", f"{command}: a test must know how to run it"
         with contextlib.suppress(SystemExit):
             main(arguments, further=COMMANDS)
-        printed = capsys.readouterr().out
+        captured = capfd.readouterr()
+        printed = captured.out or captured.err
         example = doctest.Example(command, wanted)
         assert checker.check_output(wanted, printed, flags), checker.output_difference(example, printed, flags)
-        ran += 1
-    assert ran > 8
 
 
-def test_the_page_names_every_command() -> None:
-    assert {command.split()[1] for command, _ in examples() if command.startswith("primax")} == {
-        "--help",
-        "plugins",
-        "cache",
-        "rules",
-        "why",
-        "check",
-        "devices",
-        "draw",
-        "new",
-        "port",
-        "as-jax",
-    }
+def test_the_page_shows_every_command() -> None:
+    shown = {command.split()[1] for command, _ in examples(ROOT / "docs" / "command-line.md") if "primax" in command}
+    assert shown == {"--help", *NAMES}
+
+
+def test_commands_that_pages_name_exist() -> None:
+    unknown = []
+    for page in (*PAGES, ROOT / "CHANGELOG.md"):
+        text = page.read_text(encoding="utf-8")
+        found = re.findall(r"(?:`|^    |^\$ )primax ([a-z][a-z-]*)", text, re.MULTILINE)
+        unknown += [f"{page.name}: primax {name}" for name in found if name not in NAMES]
+    assert unknown == []

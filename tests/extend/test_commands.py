@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import os
 import re
@@ -27,10 +28,12 @@ import primax as px
 from primax.core.rules import new_rule_table, rule_tables
 from primax.extend import core, define_primitive, derive, hookimpl, plugins
 from primax.extend.commands import main
+from primax.extend.commands.style import has_colours, short_paths
 from primax.extend.commands.table import facts, render
 from primax.extend.host.plugin_host import host
 from primax.extend.interpreters import ad, mlir
 from primax.extend.options import compilation_cache_dir
+from primax.extend.testing import values
 
 PROGRAM = [sys.executable, "-W", "error", "-m", "primax"]
 
@@ -234,6 +237,86 @@ def test_fifty_plugins_are_listed_in_two_fifths_of_the_time_of_importing_jax(tmp
     assert best["plugins"] < 0.4 * best["jax"]
 
 
+COLOURS = [  # the environment, whether there is a terminal, and whether there are colours
+    ({}, True, True),
+    ({}, False, False),
+    ({"TERM": "dumb"}, True, False),
+    ({"TERM": "dumb", "FORCE_COLOR": "1"}, False, True),
+    ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, True, False),
+    ({"NO_COLOR": ""}, True, True),
+]
+
+
+@pytest.mark.parametrize(("variables", "terminal", "coloured"), COLOURS)
+def test_colours_follow_the_environment(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], terminal: bool, coloured: bool
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: terminal)
+    assert has_colours(stream) is coloured
+
+
+def test_colours_change_nothing_else(call: Any, guest: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = ["--help", "rules --help", "rules guest_double sin", "plugins guest", "why sin", "why sin jvp", "env"]
+    plain = [call(*command.split())[1] for command in commands]
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    for command, text in zip(commands, plain, strict=True):
+        coloured = call(*command.split())[1]
+        assert "\x1b[1m" in coloured
+        assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == text.replace("variables: none", "variables:")
+    assert call("why", "sinn")[2].startswith("\x1b[1mprimax:\x1b[0m \x1b[1;31mwhy:\x1b[0m there is no primitive")
+
+
+def test_paths_are_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/someone")
+    source = Path(px.__file__).parent
+    text = (
+        f"given ({source}/plugins/dot.py:3), {tmp_path}/a.py:2; /home/someone/b.py, /x{tmp_path}/c.py, {np.__file__}:1"
+    )
+    short = f"given (primax/plugins/dot.py:3), a.py:2; ~/b.py, /x{tmp_path}/c.py, numpy/__init__.py:1"
+    assert short_paths(text) == short
+
+
+@pytest.mark.parametrize("command", ["", "plugins", "rules", "why", "check", "env", "devices", "cache", "draw", "new"])
+def test_help_fits_its_terminal(call: Any, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    for columns in (60, 120):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = call(*command.split(), "--help")[1].splitlines()
+        assert max(map(len, lines)) < columns
+    assert max(map(len, lines)) > 60
+    assert "examples:" in lines
+
+
+def test_env_shows_what_a_bug_report_needs(call: Any, guest: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRIMAX_SOMETHING", "7")
+    monkeypatch.setenv("JAX_ACCESS_TOKEN", "hush")
+    monkeypatch.setenv("UNRELATED", "8")
+    with px.enable_x64(not px.config.enable_x64):
+        text = call("env")[1]
+        found = json.loads(call("env", "--json")[1])
+    assert [line[:-1] for line in text.splitlines() if line.endswith(":")] == [
+        "versions",
+        "system",
+        "devices",
+        "options that are set",
+        "variables",
+        "plugins",
+    ]
+    assert found["versions"]["primax"] == px.__version__
+    assert found["versions"]["numpy"] == np.__version__
+    assert found["options"]["enable_x64"] is not px.config.enable_x64
+    assert found["variables"]["PRIMAX_SOMETHING"] == "7"
+    assert "hush" not in text
+    assert "UNRELATED" not in text
+    assert re.search(r"^  guest +active", text, re.MULTILINE)
+    assert {each["platform"] for each in found["platforms"]} >= {"cpu"}
+
+
 def test_the_version_is_shown(call: Any) -> None:
     assert call("--version")[:2] == (0, "primax 1.2.3 (plugin API 1.0)\n")
 
@@ -254,7 +337,7 @@ def test_help_names_the_commands_and_exit_codes(call: Any) -> None:
     code, out, _ = call("--help")
     assert code == 0
     for word in ("plugins", "rules", "why", "check", "draw", "new", "exit codes", "a check failed"):
-        assert word in out
+        assert word in " ".join(out.split())
     code, out, _ = call("rules", "--help")
     assert code == 0
     assert "--missing" in out
@@ -275,10 +358,15 @@ def test_no_command_is_an_error_and_shows_them(call: Any) -> None:
         ("rules --plugin dott", "there is no plugin 'dott'; did you mean 'dot'?"),
         ("why sinnh jvp", "there is no primitive 'sinnh'; did you mean 'sinh'?"),
         ("why sin lowring", "there is no kind of rule 'lowring'; did you mean 'lowering'?"),
-        ("check nothing", "there is no plugin 'nothing'"),
+        ("check xyz", "there is no plugin 'xyz'; `primax plugins` lists them"),
+        ("check trig", "there is no plugin 'trig'; did you mean 'trigonometry'?"),
+        (
+            "check sin",
+            "there is no plugin 'sin'; the primitive is of another: primax check trigonometry --primitive sin",
+        ),
         ("check dot --primitive sin", "there is no primitive of this plugin 'sin'"),
         ("check dot -k transpos", "there is no check 'transpos'; did you mean 'transpose'?"),
-        ("why sin", "the following arguments are required: RULE"),
+        ("why", "the following arguments are required: PRIMITIVE"),
     ],
 )
 def test_what_is_not_there_is_an_error_of_usage_that_names_the_nearest(call: Any, arguments: str, message: str) -> None:
@@ -293,10 +381,14 @@ def test_a_plugin_is_shown_with_all_that_it_has_entered(call: Any, guest: Any) -
     lines = [" ".join(line.split()) for line in out.splitlines()]
     assert lines[:2] == ["guest: active", "source explicit"]
     assert "primitives guest_double, guest_count" in lines
-    assert any(line.startswith("guest_double impl derived from lowering by guest (") for line in lines)
-    assert "guest_double batch unsupported: its hands are full" in lines
-    override = next(i for i, line in enumerate(lines) if line.startswith("sin jvp overridden by guest ("))
-    assert lines[override + 1].startswith("in place of the one given by trigonometry (")
+    assert any(
+        line.startswith("guest_double impl derived from lowering tests/extend/test_commands.py:") for line in lines
+    )
+    assert "guest_double batch unsupported its hands are full" in lines
+    override = next(
+        i for i, line in enumerate(lines) if line.startswith("sin jvp overridden tests/extend/test_commands.py:")
+    )
+    assert lines[override + 1].startswith("in place of the one given by trigonometry (primax/plugins/trigonometry.py:")
     (record,) = json.loads(call("plugins", "guest", "--json")[1])
     assert [rule["kind"] for rule in record["rules"] if "replaced" in rule] == ["jvp"]
 
@@ -376,6 +468,22 @@ def test_why_names_plugin_distribution_file_and_line(call: Any) -> None:
     assert "trigonometry.py:" in out
 
 
+def test_why_without_a_kind_lists_all_rules(call: Any, guest: Any) -> None:
+    code, out, _ = call("why", "guest_double")
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert code == 1  # its transpose rule is missing
+    assert lines[:3] == ["guest_double", "plugin guest (explicit)", "does Twice its argument."]
+    assert any(line.startswith("impl derived from lowering tests/extend/test_commands.py:") for line in lines)
+    assert lines[lines.index("batch unsupported") + 1] == "its hands are full"
+    assert "transpose missing" in lines
+    assert any(line.startswith("not needed: partial_eval, ") for line in lines)
+    out = call("why", "sin")[1]
+    assert re.search(r"^jvp +overridden +guest +tests/", out, re.MULTILINE)
+    assert "in place of the one given by trigonometry (primax/plugins/trigonometry.py:" in out
+    found = json.loads(call("why", "sin", "--json")[1])
+    assert (found["primitive"], found["rules"]["jvp"]["status"]) == ("sin", "overridden")
+
+
 def test_why_names_the_place_of_the_code_of_a_rule_that_a_factory_made(call: Any) -> None:
     assert "code at" not in call("why", "gather", "batch")[1]  # the rule is a function, defined there
     out = call("why", "add", "batch")[1]
@@ -388,7 +496,7 @@ def test_why_tells_an_override_from_what_it_replaced(call: Any, guest: Any) -> N
     code, out, _ = call("why", "sin", "jvp")
     assert code == 0
     assert out.startswith("jvp of sin: overridden\n")
-    assert f"{__file__}:{_sine_jvp.__code__.co_firstlineno}" in out
+    assert f"tests/extend/test_commands.py:{_sine_jvp.__code__.co_firstlineno}" in out
     assert "Another derivative of the sine." in out
     assert "the one given by trigonometry (" in out
     found = json.loads(call("why", "sin", "jvp", "--json")[1])
@@ -428,7 +536,22 @@ def test_check_says_what_holds(call: Any, guest: Any) -> None:
     code, out, err = call("check", "guest", "--primitive", "guest_double", "-k", "lowering", "-k", "samples")
     assert (code, err) == (0, "")
     assert out.splitlines()[1].split() == ["guest_double", "2", "0", "0"]
-    assert out.endswith("2 passed, 0 failed, 0 not run\n")
+    assert re.search(r"\n2 passed, 0 failed, 0 not run, \d+\.\d s, seed 0\n$", out)
+
+
+def test_check_folds_what_was_not_run_and_draws_other_directions_from_a_seed(call: Any, guest: Any) -> None:
+    arguments = ("check", "guest", "--primitive", "guest_double", "-k", "parameters", "-k", "jvp")
+    code, out, _ = call(*arguments)
+    assert code == 0
+    assert "1 passed, 0 failed, 1 not run for 1 reason, which -v lists, " in out
+    verbose = call(*arguments, "-v", "--seed", "7")[1]
+    assert "not run  parameters: there are no other samples" in verbose or "not run  parameters: no other" in verbose
+    assert verbose.endswith("s, seed 7\n")
+    x = np.ones(8, np.float32)
+    first = values.direction(x, 0)
+    with values.directions_of_seed(7):
+        assert not np.array_equal(values.direction(x, 0), first)
+    assert np.array_equal(values.direction(x, 0), first)
 
 
 def test_check_says_what_does_not_hold_and_where_to_look(
@@ -547,6 +670,24 @@ def test_draw_writes_files_and_plain_data(call: Any, tmp_path: Path) -> None:
     assert code == 0
     assert json.loads(out)["dot"] == target.read_text(encoding="utf-8")
     assert json.loads(out)["plugins"] == {"calls": 1, "comparison": 1, "arithmetic": 1, "structural": 2}
+
+
+def test_draw_says_in_three_lines_why_a_module_cannot_be_imported(
+    call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "failing_module.py").write_text("def f():\n    return undefined\n\nx = f()\n")
+    (tmp_path / "misspelt_module.py").write_text("def f(:\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert call("draw", "failing_module:f") == (
+        2,
+        "",
+        "primax: draw: module 'failing_module' cannot be imported:\n"
+        "  NameError: name 'undefined' is not defined\n  at failing_module.py:2, in f\n",
+    )
+    lines = call("draw", "misspelt_module:f")[2].splitlines()
+    assert lines[1].startswith("  SyntaxError: ")
+    assert lines[2:] == ["  at misspelt_module.py:1"]
 
 
 def test_draw_finds_modules_where_it_is_run(call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

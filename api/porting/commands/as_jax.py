@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 
 import primax
-from primax.extend.commands.common import UsageError
+from primax.extend.commands.common import UsageError, add_examples
 from primax.porting import children
 from primax.porting.absent import REPORT, merged_report
 from primax.porting.process import install
@@ -30,6 +30,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--report",
         metavar="FILE",
         help="write the absent names of JAX that the program used, with counts; - is standard error",
+    )
+    add_examples(
+        parser,
+        {
+            "primax as-jax train.py --epochs 3": "run a script with its arguments",
+            "primax as-jax -m pytest tests": "run a module",
+            "primax as-jax --report absent.txt -m my_package": "and write the absent names that it used",
+        },
     )
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help="run a module, such as pytest")
     parser.add_argument("-c", dest="code", nargs=argparse.REMAINDER, help="run a program given as text")

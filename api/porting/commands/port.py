@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from primax.extend.commands.common import UsageError, add_json, show_json
+from primax.extend.commands.common import UsageError, add_examples, add_json, show_json
+from primax.extend.commands.style import paint
+from primax.extend.commands.table import render, terminal_width
 from primax.porting import sources
 from primax.porting.notebooks import rewrite_notebook
 from primax.porting.rewrite import Remark, Rewritten, rewrite
@@ -37,14 +39,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a .py file, a notebook, or a folder with such files")
     parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 if a file would change")
     parser.add_argument("--diff", action="store_true", help="write nothing; print the changes as a diff")
+    parser.add_argument(
+        "--exclude",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="leave out files and folders of this name or path, such as tests or '*_pb2.py'; may be repeated",
+    )
     add_json(parser)
+    add_examples(
+        parser,
+        {
+            "primax port train.py": "rewrite a file",
+            "primax port --diff src": "what would change",
+            "primax port --check . --exclude tests --exclude '*_pb2.py'": "what would change, without tests",
+        },
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Rewrite files. The exit code is 1 if a name is absent or a file could not be ported."""
     writes = not (arguments.check or arguments.diff)
     try:
-        files = [_port(path, writes) for path in sources.python_files(arguments.paths)]
+        files = [_port(path, writes) for path in sources.python_files(arguments.paths, arguments.exclude)]
     except FileNotFoundError as error:
         raise UsageError(f"PATH must be a file or a folder, got {str(error)!r}, which does not exist") from error
     if arguments.json:
@@ -86,17 +103,19 @@ def _lines(text: str) -> list[str]:
 def _report(files: list[_File], *, writes: bool, diff: bool) -> Iterator[str]:
     for file in files:
         if diff:
-            yield file.diff
+            yield from map(_coloured, file.diff.splitlines(keepends=True))
         if file.error is not None:
-            yield f"{file.path}: left as it is: {file.error}\n"
+            yield f"{file.path}: {paint('left as it is', 'red')}: {file.error}\n"
         elif file.changed and not diff:
             yield f"{file.path}: {'rewritten' if writes else 'would be rewritten'}\n"
         for remark in file.absent:
-            yield f"{file.path}:{remark.line}: {remark.name} is not in primax: {remark.text}\n"
+            yield f"{file.path}:{remark.line}: {paint(remark.name, 'bold')} is not in primax: {remark.text}\n"
         for remark in file.notes:
             yield f"{file.path}:{remark.line}: note: {remark.text}: {remark.name}\n"
     changed = sum(file.changed for file in files)
     names = [remark.name for file in files for remark in file.absent]
+    if len(set(names)) < len(names):
+        yield f"\n{_by_name(files)}\n\n"
     errors = sum(file.error is not None for file in files)
     yield (
         f"{_count(changed, 'file')} {'rewritten' if writes else 'to rewrite'} of {len(files)}, "
@@ -104,6 +123,27 @@ def _report(files: list[_File], *, writes: bool, diff: bool) -> Iterator[str]:
         + (f", {_count(errors, 'file')} that could not be ported" if errors else "")
         + "\n"
     )
+
+
+def _coloured(line: str) -> str:
+    """A line of a diff."""
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    text = line.rstrip("\n")
+    if line.startswith(("--- ", "+++ ")):
+        return paint(text, "bold") + line[len(text) :]
+    return paint(text, styles[line[0]]) + line[len(text) :] if line[:1] in styles else line
+
+
+def _by_name(files: list[_File]) -> str:
+    """A table of the names without a counterpart, the most frequent first."""
+    places: dict[str, list[tuple[str, Remark]]] = {}
+    for file in files:
+        for remark in file.absent:
+            places.setdefault(remark.name, []).append((f"{file.path}:{remark.line}", remark))
+    rows = sorted(places.items(), key=lambda row: (-len(row[1]), row[0]))
+    cells = [[name, str(len(found)), found[0][0]] for name, found in rows]
+    notes = [found[0][1].text for _, found in rows]
+    return render(["name without counterpart", "places", "first"], cells, terminal_width(), notes)
 
 
 def _count(number: int, what: str) -> str:

@@ -91,6 +91,32 @@ def test_files_that_cannot_be_ported_are_named_and_others_go_on(
     assert sorted(os.listdir()) == ["a.py", "b.py", "c.py", "d.py"]
 
 
+def test_files_and_folders_are_left_out_by_name_or_path(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a.py", "src/b.py", "src/b_pb2.py", "src/old/c.py", "tests/d.py", "src/tests/e.py"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(SOURCE, encoding="utf-8")
+    assert port("src", "tests", "a.py", "--exclude", "tests", "--exclude", "*_pb2.py", "--exclude", "src/old/") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "src/b.py: rewritten",
+        "a.py: rewritten",
+        "2 files rewritten of 2, 0 names without counterpart in 0 places",
+    ]
+
+
+def test_names_without_counterpart_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a.py", "b.py"):
+        Path(name).write_text("import jax\njax.Ref, jax.curry\njax.curry\n", encoding="utf-8")
+    assert port("--check", ".") == 1
+    assert capsys.readouterr().out.partition("\n\n")[2] == (
+        "name without counterpart  places  first\n"
+        "jax.curry                 4       a.py:2\n"
+        "    removed in JAX 0.10; use `functools.partial`\n"
+        "jax.Ref                   2       a.py:2\n"
+        "    mutable arrays come in a later release\n\n"
+        "2 files to rewrite of 2, 2 names without counterpart in 6 places\n"
+    )
+
+
 def test_encodings_modes_ends_of_lines_and_links_stay(folder: Path) -> None:
     text = "# -*- coding: latin-1 -*-\r\nimport jax  # größe\r\n"
     Path("a.py").write_bytes(text.encode("latin-1"))
