@@ -74,12 +74,17 @@ def missing_name(module: str, name: str, text: str = "") -> AttributeError | Imp
     if not any(advice):
         return AttributeError(text or absent)
     remedy = "; ".join(filter(None, advice))
-    if _imports(sys._getframe(2)):
+    if _imports(sys._getframe(1)):
         return ImportError(f"cannot import name {name!r} from {module!r}: {remedy}", name=module)
     return AttributeError(f"{absent}: {remedy}")
 
 
+_WRAPPERS = (__name__, "primax.extend.provisional.boundaries")  # modules whose functions may be a `__getattr__`
+
+
 def _imports(frame: FrameType) -> bool:
-    """Whether a frame is about to bind a name by `from module import name`."""
+    """Whether the frame that called `__getattr__` is about to bind a name by `from module import name`."""
+    while frame.f_back and (frame.f_globals.get("__name__") in _WRAPPERS or frame.f_code.co_name == "__getattr__"):
+        frame = frame.f_back
     code: int = import_module("opcode").opmap["IMPORT_FROM"]
     return frame.f_lasti >= 0 and frame.f_code.co_code[frame.f_lasti] == code

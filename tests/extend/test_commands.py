@@ -272,13 +272,12 @@ def test_colours_change_nothing_else(call: Any, guest: Any, monkeypatch: pytest.
 
 
 def test_paths_are_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", "/home/someone")
-    source = Path(px.__file__).parent
-    text = (
-        f"given ({source}/plugins/dot.py:3), {tmp_path}/a.py:2; /home/someone/b.py, /x{tmp_path}/c.py, {np.__file__}:1"
-    )
-    short = f"given (primax/plugins/dot.py:3), a.py:2; ~/b.py, /x{tmp_path}/c.py, numpy/__init__.py:1"
+    here, home, source = tmp_path / "here", tmp_path / "home", Path(px.__file__).parent
+    here.mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("HOME", str(home))
+    text = f"given ({source}/plugins/dot.py:3), {here}/a.py:2; {home}/b.py, /x{here}/c.py, {np.__file__}:1"
+    short = f"given (primax/plugins/dot.py:3), a.py:2; ~/b.py, /x{here}/c.py, numpy/__init__.py:1"
     assert short_paths(text) == short
 
 
