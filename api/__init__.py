@@ -50,6 +50,42 @@ from primax.interpreters.runtime.eval import ensure_compile_time_eval
 from primax.interpreters.runtime.sharding.mesh import PartitionSpec as P
 
 if TYPE_CHECKING:
+    from primax import ad_checkpoint as ad_checkpoint
+    from primax import checkpoint_policies as checkpoint_policies
+    from primax import contrib as contrib
+    from primax import custom_batching as custom_batching
+    from primax import custom_derivatives as custom_derivatives
+    from primax import debug as debug
+    from primax import distributed as distributed
+    from primax import dlpack as dlpack
+    from primax import dtypes as dtypes
+    from primax import errors as errors
+    from primax import example_libraries as example_libraries
+    from primax import experimental as experimental
+    from primax import export as export
+    from primax import extend as extend
+    from primax import ffi as ffi
+    from primax import flatten_util as flatten_util
+    from primax import image as image
+    from primax import lax as lax
+    from primax import linalg as linalg
+    from primax import memory as memory
+    from primax import monitoring as monitoring
+    from primax import multihost as multihost
+    from primax import nn as nn
+    from primax import numpy as numpy
+    from primax import ode as ode
+    from primax import ops as ops
+    from primax import plugins as plugins
+    from primax import profiler as profiler
+    from primax import random as random
+    from primax import scipy as scipy
+    from primax import sharding as sharding
+    from primax import stages as stages
+    from primax import test_util as test_util
+    from primax import tree as tree
+    from primax import tree_util as tree_util
+    from primax import typing as typing
     from primax.environment import live_arrays, print_environment_info
     from primax.extend.drawing import visualize
     from primax.extend.provisional.mesh_context import (
@@ -59,8 +95,6 @@ if TYPE_CHECKING:
         set_mesh,
         use_abstract_mesh,
     )
-    from primax.interpreters.grad import grad, jvp, linear_transpose, linearize, value_and_grad, vjp
-    from primax.interpreters.jacobians import hessian, jacfwd, jacobian, jacrev
     from primax.interpreters.make_jaxpr import make_jaxpr
     from primax.interpreters.runtime.devices.backends import (
         default_backend,
@@ -95,6 +129,18 @@ if TYPE_CHECKING:
     )
     from primax.plugins.sharding.pmap import pmap
     from primax.plugins.sharding.shard_map import shard_map
+    from primax.transformations import (
+        grad,
+        hessian,
+        jacfwd,
+        jacobian,
+        jacrev,
+        jvp,
+        linear_transpose,
+        linearize,
+        value_and_grad,
+        vjp,
+    )
 
 __version__ = "0.1.0"
 
@@ -291,12 +337,13 @@ formatter.html = lambda program: import_module("primax.extend.drawing.html").pro
 
 _load, __dir__ = lazy_names(__name__, (*__all__, "__version__"), _SUBMODULES, _FUNCTIONS)
 
+if not TYPE_CHECKING:
 
-def __getattr__(name: str) -> Any:
-    value = _load(name)
-    if name in _FUNCTIONS:
-        mark_definitions(value.__module__)
-    return value
+    def __getattr__(name: str) -> Any:
+        value = _load(name)
+        if name in _FUNCTIONS:
+            mark_definitions(value.__module__)
+        return value
 
 
 mark_modules()

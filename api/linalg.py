@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from primax.numpy import linalg as _linalg
 from primax.numpy.linalg import *
 
-__all__: list[str] = []
-__dir__ = __all__.copy
-__all__ += _linalg.__all__
+if not TYPE_CHECKING:  # they re-export what they import by name
+    __all__: list[str] = []
+    __dir__ = __all__.copy
+    __all__ += _linalg.__all__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -81,9 +81,28 @@ def _checked(function: str, data: Any, segment_ids: Any, booleans: bool) -> tupl
     return data, segment_ids
 
 
+if TYPE_CHECKING:
+
+    class Segments(Protocol):
+        """A reduction of segments."""
+
+        def __call__(
+            self,
+            data: ArrayLike,
+            segment_ids: ArrayLike,
+            num_segments: int | None = None,
+            indices_are_sorted: bool = False,
+            unique_indices: bool = False,
+            bucket_size: int | None = None,
+            mode: str | None = None,
+            *,
+            out_sharding: ShardingLike | None = None,
+        ) -> Array: ...
+
+
 def _segments(
     name: str, sentence: str, method: str, start: Callable[[Any], Any], reduce: str, booleans: bool, example: str = ""
-) -> Callable[..., Any]:
+) -> Segments:
     function = f"segment_{name}"
 
     def segments(

@@ -8,7 +8,27 @@ from primax.extend.host.hookspec import API_VERSION, hookimpl
 from primax.extend.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from primax.extend import api_util as api_util
+    from primax.extend import backend as backend
+    from primax.extend import call_primitives as call_primitives
+    from primax.extend import core as core
+    from primax.extend import deprecation as deprecation
     from primax.extend import derive, random
+    from primax.extend import dimensions as dimensions
+    from primax.extend import drawing as drawing
+    from primax.extend import effects as effects
+    from primax.extend import ffi as ffi
+    from primax.extend import held_programs as held_programs
+    from primax.extend import interpreter as interpreter
+    from primax.extend import interpreters as interpreters
+    from primax.extend import linear_util as linear_util
+    from primax.extend import lowering as lowering
+    from primax.extend import mlir as mlir
+    from primax.extend import programs as programs
+    from primax.extend import rule_types as rule_types
+    from primax.extend import sharding as sharding
+    from primax.extend import source_info_util as source_info_util
+    from primax.extend import testing as testing
     from primax.extend.decomposition import decompose
     from primax.extend.definition import Definitions, define_primitive
     from primax.extend.interpreter import Interpreter, replay
@@ -68,4 +88,5 @@ _SUBMODULES = frozenset(
     )
 )
 
-__getattr__, __dir__ = lazy_names(__name__, __all__, _SUBMODULES, _LATER)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(__name__, __all__, _SUBMODULES, _LATER)

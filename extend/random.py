@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -312,10 +312,12 @@ def _bind(name: str, *args: Any, **params: Any) -> Any:
     return getattr(primitives, f"{name}_p").bind(*args, **params)
 
 
-def __getattr__(name: str) -> Any:
-    """Names that plugins define: the primitive of threefry2x32, and the generators of primax."""
-    if name == "threefry2x32_p":
-        return getattr(primitives, name)
-    if name in _BUILT_IN:
-        return find_prng_impl(_BUILT_IN[name])
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Names that plugins define: the primitive of threefry2x32, and the generators of primax."""
+        if name == "threefry2x32_p":
+            return getattr(primitives, name)
+        if name in _BUILT_IN:
+            return find_prng_impl(_BUILT_IN[name])
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

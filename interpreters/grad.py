@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,7 +103,9 @@ def _check_tangents(what: str, primals: Any, tangents: Any) -> tuple[list[Any], 
     return flat, flat_tangents, in_tree
 
 
-def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
+def jvp(
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> tuple[Any, ...]:
     """The value of a function and its directional derivative.
 
     Args:
@@ -140,7 +142,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     return (out, tangent, without_tracers(flat_fun.aux)) if has_aux else (out, tangent)
 
 
-def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def linearize(fun: Callable[..., Any], *primals: object, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of a function, and its derivative at that point as a linear function.
 
     Operations that do not depend on the direction are computed once, by this call.
@@ -164,7 +166,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
 def _differentiated(
     what: str, derivative: type[Derivative], fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool
-) -> Any:
+) -> tuple[Any, ...]:
     """The value of a function, a derivative of it, and perhaps auxiliary output."""
     check_function(what, "fun", fun)
     flat, in_tree = tree.flatten(primals)
@@ -182,8 +184,12 @@ def _differentiated(
 
 
 def vjp(
-    fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Any = (), saveable_args: Any = True
-) -> Any:
+    fun: Callable[..., Any],
+    *primals: object,
+    has_aux: bool = False,
+    reduce_axes: Sequence[Hashable] = (),
+    saveable_args: bool | tuple[Any, ...] = True,
+) -> tuple[Any, ...]:
     """The value of a function, and its VJP function, which maps cotangents of the result to cotangents of the
     arguments.
 
@@ -228,7 +234,9 @@ def _refuse_axes(what: str, reduce_axes: Any) -> None:
         raise NotImplementedError(f"{what}: reduce_axes must be (): axes follow from the types; got {reduce_axes!r}")
 
 
-def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Callable[..., Any]:
+def linear_transpose(
+    fun: Callable[..., Any], *primals: object, reduce_axes: Sequence[Hashable] = ()
+) -> Callable[..., Any]:
     """The transpose of a linear function.
 
     Args:
@@ -289,7 +297,7 @@ def value_and_grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-    reduce_axes: Any = (),
+    reduce_axes: Sequence[Hashable] = (),
 ) -> Callable[..., Any]:
     """A function that returns the value and the gradient of `fun`; see `grad`."""
     _refuse_axes("value_and_grad", reduce_axes)
@@ -363,7 +371,7 @@ def grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-    reduce_axes: Any = (),
+    reduce_axes: Sequence[Hashable] = (),
 ) -> Callable[..., Any]:
     """A function that returns the gradient of `fun`.
 

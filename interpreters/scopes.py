@@ -74,7 +74,7 @@ class named_scope:
         return call  # type: ignore[return-value]
 
 
-def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
+def named_call(fun: _F, *, name: str | None = None) -> _F:
     """A function that runs in a named scope.
 
     Args:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, ParamSpec, TypeVar
 
 from primax.core import placement, tree
 from primax.core.arguments import check_function, integer, wraps
@@ -14,16 +14,19 @@ from primax.interpreters.batching import AxisData, batch_flat, bdim_at_front, br
 from primax.interpreters.call_signature import avals_of, check_outputs
 from primax.interpreters.linearize import linear_tape
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
 
 def vmap(
-    fun: Callable[..., Any],
-    in_axes: Any = 0,
-    out_axes: Any = 0,
-    axis_name: Any = None,
+    fun: Callable[_P, _R],
+    in_axes: int | Sequence[Any] | None = 0,
+    out_axes: object = 0,
+    axis_name: Hashable | None = None,
     axis_size: int | None = None,
-    spmd_axis_name: Any = None,
+    spmd_axis_name: Hashable | None = None,
     sum_match: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[_P, _R]:
     """Map a function over axes of its arguments, without a loop.
 
     Args:

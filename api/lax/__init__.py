@@ -7,6 +7,7 @@ each family, except those that only other families use.
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from primax.extend.dtypes import dtype
 from primax.extend.lazy_names import lazy_names
@@ -49,6 +50,9 @@ _INNER = frozenset(
     shared_slots take_along unbroadcast warn_if_real with_slots zeros_of""".split()
 )
 
+if TYPE_CHECKING:
+    from primax.lax import linalg as linalg
+
 __all__ = [
     "AccuracyMode",
     "ConvGeneralDilatedDimensionNumbers",
@@ -79,4 +83,5 @@ for _module in """
     _names = import_module(f"primax.{_module}").__all__
     __all__ += [_name for _name in _names if _name not in _INNER and _name not in __all__]
 
-__getattr__, __dir__ = lazy_names(__name__, __all__, ("linalg",))
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(__name__, __all__, ("linalg",))

@@ -21,4 +21,5 @@ for _module in (activations, attention, exponentials, layers, pooling):
     __all__ += _module.__all__
 
 _SCALING = ("get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul")
-__getattr__, __dir__ = lazy_names(__name__, __all__, functions=dict.fromkeys(_SCALING, "primax.nn.scaling"))
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_names(__name__, __all__, functions=dict.fromkeys(_SCALING, "primax.nn.scaling"))

@@ -53,6 +53,8 @@ from primax.numpy.universal import *
 from primax.numpy.windows import *
 
 if TYPE_CHECKING:
+    from primax.numpy import fft as fft
+    from primax.numpy import linalg as linalg
     from primax.numpy.fitting import poly, polydiv, polyfit, roots
 
 _SUBMODULES = frozenset(("fft", "linalg"))
@@ -72,16 +74,18 @@ for _module in """
     __all__ += import_module(f"primax.numpy.{_module}").__all__
 
 
-def __getattr__(name: str) -> Any:
-    """Import submodules at their first use; for other names of NumPy, say that no plugin supplies them yet."""
-    if name in _SUBMODULES:
-        return import_module(f"primax.numpy.{name}")
-    if name in _FUNCTIONS:
-        function = globals()[name] = getattr(import_module(_FUNCTIONS[name]), name)
-        return function
-    is_of_numpy = not name.startswith("_") and hasattr(_numpy, name)
-    text = f"primax.numpy.{name} is not supplied by any plugin yet" if is_of_numpy else ""
-    raise missing_name("primax.numpy", name, text)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Import submodules at their first use; for other names of NumPy, say that no plugin supplies them yet."""
+        if name in _SUBMODULES:
+            return import_module(f"primax.numpy.{name}")
+        if name in _FUNCTIONS:
+            function = globals()[name] = getattr(import_module(_FUNCTIONS[name]), name)
+            return function
+        is_of_numpy = not name.startswith("_") and hasattr(_numpy, name)
+        text = f"primax.numpy.{name} is not supplied by any plugin yet" if is_of_numpy else ""
+        raise missing_name("primax.numpy", name, text)
 
 
 def __dir__() -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, ShapedArray, Tracer, get_aval, tree
 from primax.extend.provisional.arguments import index_dtype, warn_caller
+from primax.extend.provisional.typing import ArrayLike, ShardingLike
 from primax.numpy.brackets import Index, read_entries, resolve
 from primax.numpy.creation import asarray, constant, ones_like, values_of
 from primax.numpy.division import power
@@ -55,7 +56,7 @@ class Options(TypedDict, total=False):
     unique_indices: bool
     mode: str | GatherScatterMode | None
     wrap_negative_indices: bool
-    out_sharding: Any
+    out_sharding: ShardingLike | None
 
 
 class At:
@@ -105,9 +106,9 @@ class Reference:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
-        fill_value: Any = None,
+        fill_value: ArrayLike | None = None,
         wrap_negative_indices: bool = True,
-        out_sharding: Any = None,
+        out_sharding: ShardingLike | None = None,
     ) -> Array:
         """`x[index]`, with options for indices out of range.
 
@@ -135,7 +136,7 @@ class Reference:
         out = read(x, index, treatment, fill_value, unique, in_order, wrap_negative_indices)
         return out if out_sharding is None else resharded("at[...].get", out, out_sharding)
 
-    def set(self, values: Any, **options: Unpack[Options]) -> Array:
+    def set(self, values: ArrayLike | list[Any] | tuple[Any, ...], **options: Unpack[Options]) -> Array:
         """A copy with elements replaced: `x[index] = values` in NumPy.
 
         If an element is indexed twice, it is unspecified which value it gets.
@@ -146,7 +147,7 @@ class Reference:
         """
         return _write(self, scatter_p, values, **options)
 
-    def add(self, values: Any, **options: Unpack[Options]) -> Array:
+    def add(self, values: ArrayLike | list[Any] | tuple[Any, ...], **options: Unpack[Options]) -> Array:
         """A copy with values added: `np.add.at(x, index, values)`, where values for the same element add up.
 
         >>> import primax as px
@@ -155,33 +156,33 @@ class Reference:
         """
         return _write(self, scatter_add_p, values, **options)
 
-    def subtract(self, values: Any, **options: Unpack[Options]) -> Array:
+    def subtract(self, values: ArrayLike | list[Any] | tuple[Any, ...], **options: Unpack[Options]) -> Array:
         """A copy with values subtracted: `np.subtract.at(x, index, values)`."""
         return _write(self, scatter_sub_p, values, **options)
 
-    def multiply(self, values: Any, **options: Unpack[Options]) -> Array:
+    def multiply(self, values: ArrayLike | list[Any] | tuple[Any, ...], **options: Unpack[Options]) -> Array:
         """A copy with elements multiplied: `np.multiply.at(x, index, values)`."""
         return _write(self, scatter_mul_p, values, **options)
 
     mul = multiply
 
-    def divide(self, values: Any, **options: Unpack[Options]) -> Array:
+    def divide(self, values: ArrayLike | list[Any] | tuple[Any, ...], **options: Unpack[Options]) -> Array:
         """A copy with elements divided by values; by their product if an element is indexed several times."""
         if options.get("out_sharding") is not None:
             return _divided(self, lambda inner, rest: inner.divide(_bare(values), **rest), **options)
         return divide(self.array, _write(self._of_ones(), scatter_mul_p, values, **options))
 
-    def power(self, values: Any, **options: Unpack[Options]) -> Array:
+    def power(self, values: ArrayLike | list[Any] | tuple[Any, ...], **options: Unpack[Options]) -> Array:
         """A copy with elements raised to powers; to their product if an element is indexed several times."""
         if options.get("out_sharding") is not None:
             return _divided(self, lambda inner, rest: inner.power(_bare(values), **rest), **options)
         return power(self.array, _write(self._of_ones(), scatter_mul_p, values, **options))
 
-    def min(self, values: Any, **options: Unpack[Options]) -> Array:
+    def min(self, values: ArrayLike | list[Any] | tuple[Any, ...], **options: Unpack[Options]) -> Array:
         """A copy with minima of elements and values: `np.minimum.at(x, index, values)`."""
         return _write(self, scatter_min_p, values, **options)
 
-    def max(self, values: Any, **options: Unpack[Options]) -> Array:
+    def max(self, values: ArrayLike | list[Any] | tuple[Any, ...], **options: Unpack[Options]) -> Array:
         """A copy with maxima of elements and values: `np.maximum.at(x, index, values)`."""
         return _write(self, scatter_max_p, values, **options)
 
@@ -227,7 +228,7 @@ def _target(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
     wrap_negative_indices: bool = True,
-    out_sharding: None = None,
+    out_sharding: ShardingLike | None = None,
     **others: Any,
 ) -> tuple[Any, Index, GatherScatterMode, bool, bool, bool]:
     """The array to update, reshaped for the resolved index, and the options."""
@@ -274,7 +275,9 @@ def _in_part(reference: Reference, update: Callable[[Reference], Array], **optio
     return write_part(x, update(Reference(read_part(x, *sliced, _CLIP), index)), *sliced, mode)
 
 
-def _write(reference: Reference, primitive: Any, values: Any, **options: Unpack[Options]) -> Array:
+def _write(
+    reference: Reference, primitive: Any, values: ArrayLike | list[Any] | tuple[Any, ...], **options: Unpack[Options]
+) -> Array:
     if options.get("out_sharding") is not None:
         return _divided(reference, lambda inner, rest: _write(inner, primitive, _bare(values), **rest), **options)
     if is_sliced(reference.index):

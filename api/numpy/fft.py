@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -192,7 +192,22 @@ def _transform_two_axes(function: str, kind: FftType, a: Any, s: Any, axes: Any,
     return _transform_axes(function, kind, a, s, axes, norm)
 
 
-Function = Callable[..., Any]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+if TYPE_CHECKING:
+
+    class AlongOne(Protocol):
+        """A transform along an axis."""
+
+        def __call__(self, a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array: ...
+
+    class AlongMany(Protocol):
+        """A transform along axes."""
+
+        def __call__(
+            self, a: ArrayLike, s: ShapeLike | None = None, axes: Axes | None = ..., norm: str | None = None
+        ) -> Array: ...
+
 
 _COMPLEX = "of any number dtype"
 _REAL = "of a real dtype"
@@ -217,7 +232,7 @@ def _lengths(kind: FftType, one: str) -> str:
     return f"{one}; `a` is cut, or padded with zeros"
 
 
-def _along_one(name: str, kind: FftType, sentence: str) -> Function:
+def _along_one(name: str, kind: FftType, sentence: str) -> AlongOne:
     def function(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
         return _transform_axis(name, kind, a, n, axis, norm)
 
@@ -225,15 +240,17 @@ def _along_one(name: str, kind: FftType, sentence: str) -> Function:
     return _document(function, name, sentence, kind, arguments, "the axis is out of range")
 
 
-def _along_two(name: str, kind: FftType, sentence: str) -> Function:
-    def function(a: ArrayLike, s: ShapeLike | None = None, axes: Axes = (-2, -1), norm: str | None = None) -> Array:
+def _along_two(name: str, kind: FftType, sentence: str) -> AlongMany:
+    def function(
+        a: ArrayLike, s: ShapeLike | None = None, axes: Axes | None = (-2, -1), norm: str | None = None
+    ) -> Array:
         return _transform_two_axes(name, kind, a, s, axes, norm)
 
     arguments = f"      s: the lengths {_lengths(kind, 'along the axes')}.\n      axes: the two axes.\n"
     return _document(function, name, sentence, kind, arguments, "an axis is out of range, or they are not two")
 
 
-def _along_many(name: str, kind: FftType, sentence: str) -> Function:
+def _along_many(name: str, kind: FftType, sentence: str) -> AlongMany:
     def function(a: ArrayLike, s: ShapeLike | None = None, axes: Axes | None = None, norm: str | None = None) -> Array:
         return _transform_axes(name, kind, a, s, axes, norm)
 

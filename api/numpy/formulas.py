@@ -54,7 +54,7 @@ __all__ = [
 Function = Callable[..., Any]
 
 
-def _without_nan(name: str, primitive: Any, exceeds: Any, sentence: str) -> Function:
+def _without_nan(name: str, primitive: Any, exceeds: Any, sentence: str) -> Callable[[ArrayLike, ArrayLike], Array]:
     """The maximum or minimum of two numbers; if one is NaN, the other one."""
 
     @one_program("")

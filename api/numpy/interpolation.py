@@ -65,7 +65,7 @@ def interp(
     return _compiled(x, xp, fp, ends, None if period is None else abs(period), bounded)
 
 
-def _interpolated(x: Any, xp: Any, fp: Any, ends: Any, period: Any, bounded: tuple[bool, bool]) -> Array:
+def _interpolated(x: Any, xp: Any, fp: Any, ends: Any, period: Any, bounded: tuple[bool, ...]) -> Array:
     x, xp = map(asarray, promote("interp", x, xp, to=dtypes.to_inexact_dtype))
     (fp,) = map(asarray, promote("interp", fp, to=dtypes.to_inexact_dtype))
     if period is not None:

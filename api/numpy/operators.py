@@ -9,6 +9,7 @@ import numpy as np
 
 from primax.extend import dtypes, hookimpl
 from primax.extend.core import Array, get_aval
+from primax.extend.provisional.arguments import name_of
 from primax.extend.provisional.avals import ExtendedArray, unwrap
 from primax.numpy import (
     at,
@@ -103,7 +104,7 @@ def _leave(function: Operator, y: Any) -> Array:
     """
     if function in _MEANT_OTHERWISE and _is_plain(y, _MEANT_OTHERWISE[function]):
         raise TypeError(
-            f"{function.__name__}: operands must be arrays or numbers, got a {type(y).__name__}; "
+            f"{name_of(function)}: operands must be arrays or numbers, got a {type(y).__name__}; "
             "make it an array by asarray"
         )
     return NotImplemented
@@ -314,17 +315,18 @@ for _name, _primitive, _function, _accepts, _refused in (
 ):
     OPERATORS[_name], OPERATORS["r" + _name] = _direct(_primitive, _function, _accepts, _refused)
 
-for _name, _primitive, _function, _accepts in (
+_comparisons: tuple[tuple[str, Any, Operator, Any], ...] = (
     ("eq", comparison.eq_p, ufuncs.equal, None),
     ("ne", comparison.ne_p, ufuncs.not_equal, None),
     ("lt", comparison.lt_p, ufuncs.less, _is_real),
     ("le", comparison.le_p, ufuncs.less_equal, _is_real),
     ("gt", comparison.gt_p, ufuncs.greater, _is_real),
     ("ge", comparison.ge_p, ufuncs.greater_equal, _is_real),
-):
+)
+for _name, _primitive, _function, _accepts in _comparisons:
     OPERATORS[_name], _ = _direct(_primitive, _function, _accepts)
 
-for _name, _function in (
+_named: tuple[tuple[str, Operator], ...] = (
     ("floordiv", division.floor_divide),
     ("mod", division.remainder),
     ("divmod", division.divmod),
@@ -332,8 +334,9 @@ for _name, _function in (
     ("rshift", ufuncs.right_shift),
     ("pow", division.power),
     ("matmul", linear.matmul),
-):
-    _forward, OPERATORS["r" + _name] = _promoting(_function)
+)
+for _name, _operator in _named:
+    _forward, OPERATORS["r" + _name] = _promoting(_operator)
     OPERATORS.setdefault(_name, _forward)
 
 

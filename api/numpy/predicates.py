@@ -84,7 +84,7 @@ def isinf(x: ArrayLike, /) -> Array:
     return match_placement(constant(False, aval.shape, _BOOL), aval)
 
 
-def _infinity(name: str, value: float, sentence: str) -> Function:
+def _infinity(name: str, value: float, sentence: str) -> Callable[[ArrayLike], Array]:
     def function(x: ArrayLike, /, out: None = None) -> Array:
         if out is not None:
             refuse_options(name, out, None)

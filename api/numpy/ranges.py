@@ -249,7 +249,8 @@ def linspace(
     if not retstep:
         return out
     steps = count - bool(endpoint)
-    width = subtract(*promote("linspace", stop, start, to=dtypes.to_inexact_dtype))
+    last, first = promote("linspace", stop, start, to=dtypes.to_inexact_dtype)
+    width = subtract(last, first)
     return out, strong(divide(width, steps) if steps > 0 else full_like(width, math.nan))
 
 

@@ -23,10 +23,8 @@ from primax.plugins.calls import jit
 
 __all__ = ["ceil", "clip", "floor", "modf", "nan_to_num", "rint", "round", "trunc"]
 
-Function = Callable[..., Any]
 
-
-def _rounded(name: str, primitive: Any, sentence: str) -> Function:
+def _rounded(name: str, primitive: Any, sentence: str) -> Callable[[ArrayLike], Array]:
     @one_program("")
     def function(x: ArrayLike, /) -> Array:
         aval = aval_of(name, x)

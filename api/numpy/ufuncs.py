@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -72,10 +72,18 @@ _BOOL = np.dtype(np.bool_)
 _FLOAT32 = np.dtype(np.float32)
 _COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
 
-Function = Callable[..., Any]
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+if TYPE_CHECKING:
+    Unary = Callable[[ArrayLike], Array]
+
+    class Binary(Protocol):
+        """An elementwise function of two arguments."""
+
+        def __call__(self, x: ArrayLike, y: ArrayLike, /, out: None = None, where: None = None) -> Array: ...
 
 
-def document(function: Function, name: str, sentence: str, count: int, kinds: str) -> Function:
+def document(function: FunctionT, name: str, sentence: str, count: int, kinds: str) -> FunctionT:
     rename(function, name)
     arguments = {
         1: "x: an array or a number",
@@ -104,7 +112,9 @@ _REAL = "real; integers are converted to a floating dtype"
 _INTEGER = "of a boolean or integer dtype"
 
 
-def _unary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, to: Any = None) -> Function:
+def _unary(
+    name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, to: Any = None
+) -> Callable[[ArrayLike], Array]:
     """A function of one argument, which is converted by `to` first."""
     rule = RULES.get(name)
     complex_rule = None if rule is None else of_complex(primitive, rule)
@@ -119,7 +129,7 @@ def _unary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, t
     return document(function, name, sentence, 1, kinds)
 
 
-def _binary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, to: Any = None) -> Function:
+def _binary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, to: Any = None) -> Binary:
     """A function of two arguments, which are promoted, converted by `to`, and broadcast."""
 
     def apply(x: Any, y: Any) -> Array:
@@ -141,7 +151,7 @@ def _binary(name: str, primitive: Any, sentence: str, kinds: str = _ANY_NUMBER, 
     return document(function, name, sentence, 2, kinds)
 
 
-def _with_logic(name: str, primitive: Any, logic: Any, sentence: str) -> Function:
+def _with_logic(name: str, primitive: Any, logic: Any, sentence: str) -> Binary:
     """Like `_binary`, with another primitive for booleans."""
 
     def apply(x: Any, y: Any) -> Array:
@@ -230,7 +240,7 @@ def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     return (bitwise.shift_right_arithmetic_p if signed else bitwise.shift_right_logical_p).bind(x, y)
 
 
-def _ordering(name: str, primitive: Any, sign: str) -> Function:
+def _ordering(name: str, primitive: Any, sign: str) -> Callable[[ArrayLike, ArrayLike], Array]:
     """A comparison; complex numbers are ordered by their real parts, then by their imaginary parts."""
 
     @one_program("")
@@ -349,7 +359,7 @@ def require_real(function: str, *args: Any) -> None:
             raise TypeError(f"{function}: arguments must be real, got {aval.str_short()}")
 
 
-def _logarithm(name: str, base: int, keeps_weak: bool) -> Function:
+def _logarithm(name: str, base: int, keeps_weak: bool) -> Unary:
     scale = math.log(base)
 
     def divide(x: Any) -> Array:
@@ -371,7 +381,7 @@ log2 = _logarithm("log2", 2, keeps_weak=True)
 log10 = _logarithm("log10", 10, keeps_weak=False)
 
 
-def _scaled(name: str, factor: float, sentence: str) -> Function:
+def _scaled(name: str, factor: float, sentence: str) -> Unary:
     @one_program("")
     def function(x: ArrayLike, /) -> Array:
         (x,) = promote(name, x, to=to_inexact)

@@ -97,16 +97,27 @@ _FUNCTIONS = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """`ir`, the dialects `hlo`, `chlo`, `func` and `sdy`, and calls of other code, loaded when first used."""
-    if name in _DIALECTS:
-        value = getattr(_jaxlib, name)
-    elif name in _FUNCTIONS:
-        value = getattr(import_module(_FUNCTIONS[name]), name)
-    else:
-        raise missing_name(__name__, name)
-    globals()[name] = value
-    return value
+if TYPE_CHECKING:
+    from primax.core._jaxlib import chlo as chlo
+    from primax.core._jaxlib import func as func
+    from primax.core._jaxlib import hlo as hlo
+    from primax.core._jaxlib import ir as ir
+    from primax.core._jaxlib import sdy as sdy
+    from primax.extend.stablehlo.callbacks import emit_python_callback as emit_python_callback
+    from primax.extend.stablehlo.custom_calls import custom_call as custom_call
+    from primax.extend.stablehlo.custom_calls import lapack_target as lapack_target
+else:
+
+    def __getattr__(name: str) -> Any:
+        """`ir`, the dialects `hlo`, `chlo`, `func` and `sdy`, and calls of other code, loaded when first used."""
+        if name in _DIALECTS:
+            value = getattr(_jaxlib, name)
+        elif name in _FUNCTIONS:
+            value = getattr(import_module(_FUNCTIONS[name]), name)
+        else:
+            raise missing_name(__name__, name)
+        globals()[name] = value
+        return value
 
 
 def aval_to_ir_type(*context_and_aval: Any) -> Any:

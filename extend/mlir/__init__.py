@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from primax.core import _jaxlib
 from primax.extend.lazy_names import missing_name
@@ -65,8 +65,13 @@ hlo_to_stablehlo = _jaxlib.mlir.hlo_to_stablehlo
 refine_polymorphic_shapes = _jaxlib.mlir.refine_polymorphic_shapes
 
 
-def __getattr__(name: str) -> Any:
-    """Load `ir` or `passmanager` when it is first used."""
-    if name in ("ir", "passmanager"):
-        return getattr(_jaxlib, name)
-    raise missing_name(__name__, name)
+if TYPE_CHECKING:
+    from primax.core._jaxlib import ir as ir
+    from primax.core._jaxlib import passmanager as passmanager
+else:
+
+    def __getattr__(name: str) -> Any:
+        """Load `ir` or `passmanager` when it is first used."""
+        if name in ("ir", "passmanager"):
+            return getattr(_jaxlib, name)
+        raise missing_name(__name__, name)

@@ -114,8 +114,10 @@ def definition(name: str) -> Any:
     return definitions[name]
 
 
-def __getattr__(name: str) -> Any:
-    """What the plugin defines."""
-    if name in ("SymbolicDim", "SymbolicScope", "symbolic_shape", "values_of"):
-        return definition(name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """What the plugin defines."""
+        if name in ("SymbolicDim", "SymbolicScope", "symbolic_shape", "values_of"):
+            return definition(name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -37,8 +37,10 @@ _LATER = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Functions whose modules are imported when they are first used."""
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LATER[name]), name)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Functions whose modules are imported when they are first used."""
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(_LATER[name]), name)

@@ -6,7 +6,7 @@ import enum
 import functools
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -24,12 +24,16 @@ from primax.extend.provisional.typing import DeviceLike
 from primax.plugins.calls.jitted import JittedFunction, SeemingPjitFunction
 from primax.plugins.calls.primitive import jit_p
 from primax.plugins.calls.shardings import JitShardings
-from primax.plugins.calls.stages import CompilerOptions, Lowered, Traced, read_options, structs_of
+from primax.plugins.calls.stages import CompilerOptions, Lowered, Traced, Wrapped, read_options, structs_of
 
 
 def clear_caches() -> None:
     """Clear the caches of traced and compiled programs; the next call of each function traces it again."""
     clear_in_memory_compilation_cache()
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 class Inline(enum.Enum):
@@ -107,8 +111,28 @@ class Jitted(runtime.CompiledFunction):
         return Traced(program, self.name, Target(f"jit_{self.name}", site, donated, self.keep_unused, self.options))
 
 
+class JitOptions(TypedDict, total=False):
+    """The options of `jit`."""
+
+    in_shardings: object
+    out_shardings: object
+    static_argnums: int | Sequence[int] | None
+    static_argnames: str | Sequence[str] | None
+    donate_argnums: int | Sequence[int] | None
+    donate_argnames: str | Sequence[str] | None
+    keep_unused: bool
+    inline: bool | Inline
+    device: DeviceLike | None
+    backend: str | None
+    compiler_options: CompilerOptions | None
+
+
+@overload
+def jit(fun: Callable[_P, _R], **options: Unpack[JitOptions]) -> Wrapped[_P, _R]: ...
+@overload
+def jit(fun: None = None, **options: Unpack[JitOptions]) -> Callable[[Callable[_P, _R]], Wrapped[_P, _R]]: ...
 def jit(
-    fun: Callable[..., Any] | None = None,
+    fun: Callable[_P, _R] | None = None,
     *,
     in_shardings: object = None,
     out_shardings: object = None,

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    overload,
+    runtime_checkable,
+)
 
 import numpy as np
 
@@ -24,11 +35,30 @@ from primax.extend.sharding import NamedSharding
 CompilerOptions: TypeAlias = dict[str, Any]  # options of XLA by name
 
 
-@runtime_checkable
-class Wrapped(Protocol):
-    """A function returned by `jit`."""
+_P = ParamSpec("_P")
+_Q = ParamSpec("_Q")
+_S = TypeVar("_S")
+_R_co = TypeVar("_R_co", covariant=True)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+@runtime_checkable
+class Wrapped(Protocol[_P, _R_co]):
+    """A function returned by `jit`, which takes the arguments of the function within and returns its results."""
+
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, instance: None, owner: type, /) -> Self: ...
+        @overload
+        def __get__(  # as a method; mypy reads this overload, and pyright the next one
+            self: Callable[Concatenate[_S, _Q], _R_co], instance: _S, owner: type | None = None, /
+        ) -> Wrapped[_Q, _R_co]: ...
+        @overload
+        def __get__(
+            self: Wrapped[Concatenate[_S, _Q], _R_co], instance: _S, owner: type | None = None, /
+        ) -> Wrapped[_Q, _R_co]: ...
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced: ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from primax.extend import core
 from primax.extend.core import ShardingTypeError, get_aval, tree
@@ -12,8 +12,10 @@ from primax.plugins.collectives.names import names_in_scope
 from primax.plugins.collectives.unreduced import pending_of, preduced_p, reduced_vary_cast_p, vary_unreduced_cast_p
 from primax.plugins.collectives.vma import pvary_p
 
+_T = TypeVar("_T")
 
-def pvary(x: Any, axis_name: AxisNames) -> Any:
+
+def pvary(x: _T, axis_name: AxisNames) -> _T:
     """The same values with a type that varies along axes of a mesh; see `pcast`."""
     return pcast(x, axis_name, to="varying")
 
@@ -26,7 +28,7 @@ _CASTS: dict[tuple[str, str], core.Primitive] = {
 }
 
 
-def pcast(x: Any, axis_name: AxisNames, *, to: str) -> Any:
+def pcast(x: _T, axis_name: AxisNames, *, to: str) -> _T:
     """The same values with another type: varying, unreduced or reduced along axes of a mesh.
 
     An invarying value can be made `varying`; its cotangent is summed. It can also be made `reduced`; its cotangent is

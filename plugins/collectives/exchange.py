@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from primax.extend import core
 from primax.extend.core import Array, ShapedArray, get_aval, tree
@@ -43,15 +43,18 @@ ppermute_p = core.Primitive("ppermute")
 reduce_scatter_p = core.Primitive("reduce_scatter")
 
 
+_T = TypeVar("_T")
+
+
 def all_gather(
-    x: Any,
+    x: _T,
     axis_name: AxisNames,
     *,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
     axis: int = 0,
     tiled: bool = False,
     to: str = "varying",
-) -> Any:
+) -> _T:
     """The values of all elements along a mapped axis, stacked.
 
     Args:
@@ -116,13 +119,13 @@ def all_gather(
 
 
 def psum_scatter(
-    x: Any,
+    x: _T,
     axis_name: AxisNames,
     *,
     scatter_dimension: int = 0,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
-) -> Any:
+) -> _T:
     """The sum over a mapped axis, divided among the elements.
 
     Args:
@@ -166,14 +169,14 @@ def psum_scatter(
 
 
 def all_to_all(
-    x: Any,
+    x: _T,
     axis_name: AxisNames,
     split_axis: int,
     concat_axis: int,
     *,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
-) -> Any:
+) -> _T:
     """Each element along a mapped axis splits its value among all elements, and joins the parts that it receives.
 
     Args:
@@ -217,13 +220,13 @@ def all_to_all(
 
 
 def pswapaxes(
-    x: Any, axis_name: AxisNames, axis: int, *, axis_index_groups: Sequence[Sequence[int]] | None = None
-) -> Any:
+    x: _T, axis_name: AxisNames, axis: int, *, axis_index_groups: Sequence[Sequence[int]] | None = None
+) -> _T:
     """Exchange a mapped axis with an axis of the arrays; see `all_to_all`."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
-def ppermute(x: Any, axis_name: AxisNames, perm: Sequence[tuple[int, int]]) -> Any:
+def ppermute(x: _T, axis_name: AxisNames, perm: Sequence[tuple[int, int]]) -> _T:
     """The values of other elements along a mapped axis, by pairs of source and destination.
 
     Args:
@@ -254,7 +257,7 @@ def ppermute(x: Any, axis_name: AxisNames, perm: Sequence[tuple[int, int]]) -> A
     return tree.tree_map(lambda leaf: ppermute_p.bind(leaf, axis_name=names, perm=pairs), x)
 
 
-def pshuffle(x: Any, axis_name: AxisNames, perm: Sequence[int]) -> Any:
+def pshuffle(x: _T, axis_name: AxisNames, perm: Sequence[int]) -> _T:
     """A permutation of the values along a mapped axis: index i gets the value at `perm[i]`.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -44,7 +44,10 @@ ragged_all_to_all_p = core.Primitive("ragged_all_to_all")
 _COUNTS = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
 
 
-def pbroadcast(x: Any, axis_name: AxisNames, source: int) -> Any:
+_T = TypeVar("_T")
+
+
+def pbroadcast(x: _T, axis_name: AxisNames, source: int) -> _T:
     """The value of one element along a mapped axis, for all elements.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -35,7 +35,10 @@ pmin_p = core.Primitive("pmin")
 psum_p = core.Primitive("psum")
 
 
-def psum(x: Any, axis_name: AxisNames, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Any:
+_T = TypeVar("_T")
+
+
+def psum(x: _T, axis_name: AxisNames, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> _T:
     """The sum over a mapped axis.
 
     Values that are not tracers are the same for every element, and are multiplied by the size of the axis at once:
@@ -61,7 +64,7 @@ def psum(x: Any, axis_name: AxisNames, *, axis_index_groups: Sequence[Sequence[i
     return tree.unflatten(treedef, [_sum(leaf, names, groups) for leaf in leaves])
 
 
-def pmean(x: Any, axis_name: AxisNames, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Any:
+def pmean(x: _T, axis_name: AxisNames, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> _T:
     """The mean over a mapped axis; see `psum`.
 
     Integers are converted to floating-point numbers.
@@ -71,12 +74,12 @@ def pmean(x: Any, axis_name: AxisNames, *, axis_index_groups: Sequence[Sequence[
     return tree.unflatten(treedef, [_divided(_sum(leaf, names, groups), size) for leaf in leaves])
 
 
-def pmax(x: Any, axis_name: AxisNames, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Any:
+def pmax(x: _T, axis_name: AxisNames, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> _T:
     """The maximum over a mapped axis; see `psum`."""
     return _extremum(pmax_p, reduce_max, x, axis_name, axis_index_groups)
 
 
-def pmin(x: Any, axis_name: AxisNames, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> Any:
+def pmin(x: _T, axis_name: AxisNames, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> _T:
     """The minimum over a mapped axis; see `psum`."""
     return _extremum(pmin_p, reduce_min, x, axis_name, axis_index_groups)
 

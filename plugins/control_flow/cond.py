@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import compress
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from primax.extend import core, dtypes
-from primax.extend.core import Array, ShapedArray, get_aval, tree
+from primax.extend.core import ShapedArray, get_aval, tree
 from primax.extend.held_programs import reordered
 from primax.extend.provisional.arguments import aval_of, sequence
 from primax.extend.provisional.sharding import vma_of
@@ -32,14 +32,16 @@ from primax.plugins.structural import convert_element_type
 
 _no_operand = object()
 
+_R = TypeVar("_R")
+
 
 def cond(
     pred: ArrayLike,
-    true_fun: Callable[..., Any],
-    false_fun: Callable[..., Any],
+    true_fun: Callable[..., _R],
+    false_fun: Callable[..., _R],
     *operands: object,
     operand: object = _no_operand,
-) -> Any:
+) -> _R:
     """`true_fun(*operands)` if `pred` is true, else `false_fun(*operands)`; only one of them is computed.
 
     Both are traced. Under `vmap` with a batch of predicates, both are computed, and the results selected.
@@ -92,15 +94,15 @@ def _names_an_operand_each(first: Any, rest: tuple[Any, ...]) -> bool:
     return len(rest) == 2 and callable(rest[1]) and not callable(first)
 
 
-def _with_an_operand_each(pred: Any, true_operand: Any, true_fun: Any, false_operand: Any, false_fun: Any) -> Array:
+def _with_an_operand_each(pred: Any, true_operand: Any, true_fun: Any, false_operand: Any, false_fun: Any) -> Any:
     """The old order of arguments: an operand before each function."""
     require_function("cond", "true_fun", true_fun)
     return cond(pred, lambda pair: true_fun(pair[0]), lambda pair: false_fun(pair[1]), (true_operand, false_operand))
 
 
 def switch(
-    index: ArrayLike, branches: Sequence[Callable[..., Any]], *operands: object, operand: object = _no_operand
-) -> Any:
+    index: ArrayLike, branches: Sequence[Callable[..., _R]], *operands: object, operand: object = _no_operand
+) -> _R:
     """`branches[index](*operands)`; only this one is computed.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,15 +23,18 @@ from primax.plugins.control_flow.while_loop import while_loop
 from primax.plugins.reductions import scan_along
 from primax.plugins.structural import concatenate, convert_element_type, reshape, slice_in_dim
 
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
 
 def fori_loop(
     lower: ArrayLike,
     upper: ArrayLike,
-    body_fun: Callable[..., Any],
-    init_val: Any,
+    body_fun: Callable[[Any, _T], _T],
+    init_val: _T,
     *,
     unroll: int | bool | None = None,
-) -> Any:
+) -> _T:
     """Apply `body_fun(i, value)` for i from `lower` to `upper - 1`.
 
     If both bounds are known, it is a `scan`, which also differentiates in reverse mode; with tracers it is a
@@ -122,7 +125,7 @@ def _counted(first: int, last: int, body_fun: Callable[..., Any], init_val: Any,
     return value
 
 
-def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any:
+def map(f: Callable[[Any], _R], xs: object, *, batch_size: int | None = None) -> _R:
     """Apply a function to the elements of arrays one after the other, or batch by batch.
 
     Args:
@@ -171,7 +174,7 @@ def _in_blocks(x: Any, whole: int, size: int) -> Array:
     return reshape(slice_in_dim(x, 0, whole), (whole // size, size, *get_aval(x).shape[1:]))
 
 
-def associative_scan(fn: Callable[..., Any], elems: ArrayLike, reverse: bool = False, axis: int = 0) -> Any:
+def associative_scan(fn: Callable[[Any, Any], Any], elems: _T, reverse: bool = False, axis: int = 0) -> _T:
     """The cumulative results of an associative function, in logarithmically many steps.
 
     Args:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import Array, ShapedArray, tree
+from primax.extend.core import ShapedArray, tree
 from primax.extend.interpreters import mlir
 from primax.extend.provisional import runtime
 from primax.extend.rule_types import Table
@@ -20,10 +20,12 @@ platform_index_p = core.Primitive("platform_index")
 
 Platforms = tuple[tuple[str, ...] | None, ...]
 
+_R = TypeVar("_R")
+
 
 def platform_dependent(
-    *args: object, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
-) -> Array:
+    *args: object, default: Callable[..., _R] | None = None, **per_platform: Callable[..., _R]
+) -> _R:
     """`per_platform[platform](*args)` for the platform for which the program is compiled.
 
     In a program all functions are traced, and one is compiled. Outside of programs one is called. A function may

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from primax.extend import core
 from primax.extend.core import ShardingTypeError, tree
@@ -18,16 +18,19 @@ from primax.plugins.control_flow.vma import hoisted
 
 _MOST_UNROLLED = 2**20  # XLA does not finish with longer programs
 
+_Carry = TypeVar("_Carry")
+_Y = TypeVar("_Y")
+
 
 def scan(
-    f: Callable[..., Any],
-    init: Any,
-    xs: Any = None,
+    f: Callable[[_Carry, Any], tuple[_Carry, _Y]],
+    init: _Carry,
+    xs: object = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
-) -> Any:
+) -> tuple[_Carry, _Y]:
     """Apply `f` to the elements of arrays in turn, with a carry from step to step.
 
     It is compiled as one loop of any number of steps. In reverse mode, the residuals of every step are kept for the

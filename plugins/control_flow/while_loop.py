@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from itertools import compress
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,13 +16,16 @@ from primax.extend.provisional.arguments import name_of
 from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
 from primax.extend.provisional.sharding import vary
 from primax.extend.provisional.tracing import thread
+from primax.extend.provisional.typing import ArrayLike
 from primax.plugins.control_flow.carry import stage_carrying
 from primax.plugins.control_flow.staging import as_result, flatten_operands, require_function, stage_function
 from primax.plugins.control_flow.vma import hoisted
 from primax.plugins.control_flow.while_rules import while_p
 
+_T = TypeVar("_T")
 
-def while_loop(cond_fun: Callable[..., Any], body_fun: Callable[..., Any], init_val: Any) -> Any:
+
+def while_loop(cond_fun: Callable[[_T], ArrayLike], body_fun: Callable[[_T], _T], init_val: _T) -> _T:
     """Apply `body_fun` to a value as long as `cond_fun` of it is true.
 
     It differentiates only in forward mode: reverse mode would have to keep values of every step, and the number of

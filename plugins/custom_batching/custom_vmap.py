@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import compress
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from primax.extend import core
 from primax.extend.core import get_aval, tree
@@ -14,8 +14,11 @@ from primax.plugins.control_flow import map as map_one_by_one
 from primax.plugins.custom_batching.rules import custom_vmap_call_p
 from primax.plugins.custom_derivatives import Forwarding, resolve, typed
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
-class custom_vmap(Forwarding):
+
+class custom_vmap(Forwarding, Generic[_P, _R]):
     """A function with a custom `vmap` rule.
 
     It can be differentiated in both modes: `vmap` of a derivative uses the derivative of the rule.
@@ -34,7 +37,7 @@ class custom_vmap(Forwarding):
     [0.0, 100.0, 200.0]
     """
 
-    def __init__(self, fun: Callable[..., Any]) -> None:
+    def __init__(self, fun: Callable[_P, _R]) -> None:
         if not callable(fun):
             raise TypeError(f"custom_vmap: fun must be callable, got {fun!r}")
         wraps(fun)(self)
@@ -61,11 +64,11 @@ class custom_vmap(Forwarding):
         self.vmap_rule = vmap_rule
         return vmap_rule
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         what = f"custom_vmap function {self.name}"
-        args = resolve(self.fun, args, kwargs, what)
-        leaves, in_tree = tree.flatten(args)
-        program = stage(self.fun, in_tree, avals_of(leaves, args, what), self.name, "custom_vmap")
+        arguments = resolve(self.fun, args, kwargs, what)
+        leaves, in_tree = tree.flatten(arguments)
+        program = stage(self.fun, in_tree, avals_of(leaves, arguments, what), self.name, "custom_vmap")
         consts = program.closed.consts
         rule = _FlatRule(self, in_tree, program.out_tree, len(consts))
         outs = custom_vmap_call_p.bind(*consts, *leaves, call=program.open, rule=rule, name=self.name)
@@ -75,7 +78,7 @@ class custom_vmap(Forwarding):
 class _FlatRule:
     """The user's rule on flat lists. Rules of the same function and structure are equal."""
 
-    def __init__(self, owner: custom_vmap, in_tree: Any, out_tree: Any, num_consts: int) -> None:
+    def __init__(self, owner: custom_vmap[Any, Any], in_tree: Any, out_tree: Any, num_consts: int) -> None:
         self.owner = owner
         self.rule = owner.vmap_rule
         self.in_tree = in_tree
@@ -132,7 +135,7 @@ class _FlatRule:
         return outs, out_flags
 
 
-def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
+def sequential_vmap(f: Callable[_P, _R]) -> custom_vmap[_P, _R]:
     """A function that `vmap` computes by a loop, one element after the other.
 
     >>> import primax as px
@@ -149,7 +152,10 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
 
         def element(mapped: Any) -> Any:
             elements = iter(mapped)
-            return f(*tree.unflatten(in_tree, [next(elements) if b else x for x, b in zip(leaves, flags, strict=True)]))
+            plain: Callable[..., Any] = f
+            return plain(
+                *tree.unflatten(in_tree, [next(elements) if b else x for x, b in zip(leaves, flags, strict=True)])
+            )
 
         out = map_one_by_one(element, list(compress(leaves, flags)))
         return out, tree.tree_map(lambda _: True, out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from primax.extend import core, dtypes
 from primax.extend.core import tree
@@ -23,8 +23,11 @@ from primax.plugins.custom_derivatives.arguments import (
 )
 from primax.plugins.custom_derivatives.jvp_rules import custom_jvp_call_p
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
-class custom_jvp(Forwarding):
+
+class custom_jvp(Forwarding, Generic[_P, _R]):
     """A function with a custom JVP rule.
 
     All transformations use the rule, including `grad` and `vjp`, also inside `jit`, `vmap` and control flow. It must be
@@ -48,7 +51,12 @@ class custom_jvp(Forwarding):
     3.0
     """
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Any = (), nondiff_argnames: Any = ()) -> None:
+    def __init__(
+        self,
+        fun: Callable[_P, _R],
+        nondiff_argnums: int | Sequence[int] = (),
+        nondiff_argnames: str | Sequence[str] = (),
+    ) -> None:
         if not callable(fun):
             raise TypeError(f"custom_jvp: fun must be callable, got {fun!r}")
         wraps(fun)(self)
@@ -90,7 +98,7 @@ class custom_jvp(Forwarding):
 
         self.defjvp(functools.partial(_sum_of_terms, self, jvps))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if self.jvp is None:
             raise AttributeError(f"custom_jvp function {self.name} has no rule; give it one by {self.name}.defjvp")
         what = f"custom_jvp function {self.name}"
@@ -107,7 +115,7 @@ class custom_jvp(Forwarding):
         return tree.unflatten(call.out_tree, outs)
 
 
-def _sum_of_terms(owner: custom_jvp, jvps: Sequence[Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
+def _sum_of_terms(owner: custom_jvp[Any, Any], jvps: Sequence[Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
     """The rule that `defjvps` makes of one rule for each argument."""
     if len(jvps) != len(primals):
         raise TypeError(
@@ -126,7 +134,7 @@ class _Call(RulesOfOwner):
 
     _RULES = ("jvp",)
 
-    def __init__(self, owner: custom_jvp, arguments: Arguments) -> None:
+    def __init__(self, owner: custom_jvp[Any, Any], arguments: Arguments) -> None:
         self.owner = owner
         self.given = arguments.skeleton()
         self.jvp = owner.jvp

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -63,7 +63,11 @@ def custom_vjp_primal_tree_values(tree_of_primals: object) -> Any:
     return tree.tree_map(value, tree_of_primals)
 
 
-class custom_vjp(Forwarding):
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+class custom_vjp(Forwarding, Generic[_P, _R]):
     """A function with a custom VJP rule, for reverse mode only.
 
     It has no derivative in forward mode. Use `custom_jvp` unless the rule concerns the backward pass itself.
@@ -83,7 +87,12 @@ class custom_vjp(Forwarding):
     1.0
     """
 
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Any = (), nondiff_argnames: Any = ()) -> None:
+    def __init__(
+        self,
+        fun: Callable[_P, _R],
+        nondiff_argnums: int | Sequence[int] = (),
+        nondiff_argnames: str | Sequence[str] = (),
+    ) -> None:
         if not callable(fun):
             raise TypeError(f"custom_vjp: fun must be callable, got {fun!r}")
         wraps(fun)(self)
@@ -122,7 +131,7 @@ class custom_vjp(Forwarding):
                 raise TypeError(f"defvjp of {self.name}: {name} must be a function, got {rule!r}")
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if self.fwd is None or self.bwd is None:
             raise AttributeError(f"custom_vjp function {self.name} has no rule; give it one by {self.name}.defvjp")
         what = f"custom_vjp function {self.name}"
@@ -144,7 +153,7 @@ class _Call(RulesOfOwner):
 
     _RULES = ("fwd", "bwd", "symbolic_zeros")
 
-    def __init__(self, owner: custom_vjp, arguments: Arguments) -> None:
+    def __init__(self, owner: custom_vjp[Any, Any], arguments: Arguments) -> None:
         self.owner = owner
         self.given = arguments.skeleton()
         self.fwd: Any = owner.fwd

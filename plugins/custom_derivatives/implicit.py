@@ -137,7 +137,7 @@ def _linearized_rhs(apply: Function, params: Any, params_dot: Any, x: Any, rhs_d
     return dense if change is None else tree.tree_map(sub, dense, change)
 
 
-def _with_symbolic_zeros(fun: custom_jvp) -> Callable[[Function], Function]:
+def _with_symbolic_zeros(fun: custom_jvp[Any, Any]) -> Callable[[Function], Function]:
     """A decorator that sets a rule with symbolic zeros: values that do not move may have no derivatives."""
     return functools.partial(fun.defjvp, symbolic_zeros=True)
 

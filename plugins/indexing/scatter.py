@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from primax.extend import core
 from primax.extend.core import Array
@@ -90,7 +89,25 @@ def _scatter(
     )
 
 
-def _combining(primitive: core.Primitive, name: str, what: str) -> Callable[..., Any]:
+if TYPE_CHECKING:
+
+    class Combining(Protocol):
+        """`scatter`, combined with what is there."""
+
+        def __call__(
+            self,
+            operand: ArrayLike,
+            scatter_indices: ArrayLike,
+            updates: ArrayLike,
+            dimension_numbers: ScatterDimensionNumbers,
+            *,
+            indices_are_sorted: bool = False,
+            unique_indices: bool = False,
+            mode: str | GatherScatterMode | None = None,
+        ) -> Array: ...
+
+
+def _combining(primitive: core.Primitive, name: str, what: str) -> Combining:
     def combined(
         operand: ArrayLike,
         scatter_indices: ArrayLike,

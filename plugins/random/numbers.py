@@ -28,7 +28,7 @@ def sampler(fun: Function) -> Function:
     """
     code = fun.__code__
     names = code.co_varnames[: code.co_argcount]
-    return jit(fun, static_argnums=tuple(range(names.index("shape"), len(names))))
+    return jit(fun, static_argnums=tuple(range(names.index("shape"), len(names))))  # type: ignore[return-value]
 
 
 @sampler

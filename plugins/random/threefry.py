@@ -220,7 +220,7 @@ def _mixed_by_loop(key: Sequence[Any], count: Sequence[Any], shape: tuple[int, .
     key0, key1 = key
     third = bitwise_xor(bitwise_xor(key0, key1), _PARITY)
     x, y = (_of_shape(add_p.bind(*pair), shape) for pair in zip(count, key, strict=True))
-    (x, y, *_), _ = scan(step, (x, y, key0, key1, third), _STEPS)
+    (x, y, _, _, _), _ = scan(step, (x, y, key0, key1, third), _STEPS)
     return x, y
 
 

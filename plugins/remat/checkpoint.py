@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from primax.extend.api_util import StaticArguments, positions_and_names
-from primax.extend.core import Array, tree
+from primax.extend.core import tree
 from primax.extend.programs import stage
 from primax.extend.provisional.arguments import STATIC, avals_of, name_of, wraps
 from primax.plugins.remat.policies import Policy
 from primax.plugins.remat.splitting import checkpoint_p
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
 
 def checkpoint(
-    fun: Callable[..., Any],
+    fun: Callable[_P, _R],
     *,
-    prevent_cse: Any = True,
+    prevent_cse: object = True,
     policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Sequence[str] = (),
     concrete: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[_P, _R]:
     """A function whose reverse-mode derivative recomputes intermediate values instead of saving them.
 
     Without it, the backward pass needs memory for all residuals of the forward pass. With it, it needs memory for the
@@ -63,14 +66,14 @@ def checkpoint(
     name = name_of(fun)
 
     @wraps(fun)
-    def function(*args: Any, **kwargs: Any) -> Array:
+    def function(*args: Any, **kwargs: Any) -> Any:
         dynamic, keywords, record = static.split(args, kwargs, "checkpoint", any_value=True)
         leaves, in_tree = tree.flatten((dynamic, keywords))
         avals = avals_of(
             leaves, (dynamic, keywords), "checkpoint", call=True, fun=fun, static=static.positions, hint=STATIC
         )
 
-        def call(positional: Any, named: Any) -> Array:
+        def call(positional: Any, named: Any) -> Any:
             own, named = StaticArguments.merge(positional, named, record)
             return fun(*own, **named)
 

@@ -19,15 +19,15 @@ optimization_barrier_p = core.Primitive("optimization_barrier", multiple_results
 stop_gradient_p = core.Primitive("stop_gradient")
 
 
+_T = TypeVar("_T")
+
+
 def copy(x: ArrayLike) -> Array:
     """A copy of an array in new memory."""
     return copy_p.bind(x)
 
 
-T = TypeVar("T")
-
-
-def optimization_barrier(operand: T) -> T:
+def optimization_barrier(operand: _T) -> _T:
     """Keeps the compiler from moving computations across this point.
 
     Args:
@@ -43,7 +43,7 @@ def optimization_barrier(operand: T) -> T:
     return tree.tree_unflatten(treedef, optimization_barrier_p.bind(*leaves))
 
 
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: _T) -> _T:
     """The same values, treated as constants by differentiation.
 
     Args:

@@ -24,7 +24,7 @@ def compiled(function: Function) -> Function:
       function: a function named `_name`, which may have its own derivatives. The call is named `name`.
     """
     function.__name__ = function.__name__.removeprefix("_")
-    return jit(function)
+    return jit(function)  # type: ignore[return-value]
 
 
 def evaluated(name: str, program: Callable[..., Any], *args: Any) -> Any:

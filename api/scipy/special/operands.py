@@ -54,7 +54,7 @@ def epsilon(x: Any) -> float:
     return float(dtypes.finfo(get_aval(x).dtype).eps)
 
 
-def bound(name: str, primitive: Any, names: str, sentence: str) -> Callable[..., Any]:
+def bound(name: str, primitive: Any, names: str, sentence: str) -> Callable[..., Array]:
     """Create a function that promotes and broadcasts its real operands and binds a primitive.
 
     Args:
@@ -72,7 +72,7 @@ def bound(name: str, primitive: Any, names: str, sentence: str) -> Callable[...,
     def binary(a: ArrayLike, x: ArrayLike) -> Array:
         return primitive.bind(*real(name, a, x))
 
-    function: Callable[..., Any] = unary if len(names.split(", ")) == 1 else binary
+    function: Callable[..., Array] = unary if len(names.split(", ")) == 1 else binary
     rename(function, name)
     function.__module__ = sys._getframe(1).f_globals["__name__"]  # the module of the function, which pickle needs
     function.__doc__ = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 __all__: list[str] = []
 __dir__ = __all__.copy
@@ -27,10 +27,27 @@ _DIALECTS = frozenset(
 )
 
 
-def __getattr__(name: str) -> Any:
-    """A dialect of jaxlib."""
-    if name in _DIALECTS:
-        return import_module(f"jaxlib.mlir.dialects.{name}")
-    if name == "hlo":
-        return import_module("jaxlib.mlir.dialects.stablehlo")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:
+    arith: Any
+    builtin: Any
+    cf: Any
+    chlo: Any
+    func: Any
+    hlo: Any
+    math: Any
+    memref: Any
+    mpmd: Any
+    scf: Any
+    sdy: Any
+    sparse_tensor: Any
+    stablehlo: Any
+    vector: Any
+else:
+
+    def __getattr__(name: str) -> Any:
+        """A dialect of jaxlib."""
+        if name in _DIALECTS:
+            return import_module(f"jaxlib.mlir.dialects.{name}")
+        if name == "hlo":
+            return import_module("jaxlib.mlir.dialects.stablehlo")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
