@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from primax.extend.provisional.sharding import (
 )
 from primax.extend.provisional.sharding_rule import ShardingRule
 from primax.extend.provisional.tracing import escaped
-from primax.extend.provisional.typing import ArrayLike, DeviceLike
+from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.extend.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec, Sharding
 
@@ -51,14 +51,35 @@ sharding_constraint_p = core.Primitive("sharding_constraint")
 layout_constraint_p = core.Primitive("layout_constraint")
 
 
+_T = TypeVar("_T")
+
+
+@overload
 def device_put(
-    x: Any,
-    device: DeviceLike | None = None,
+    x: ArrayLike,
+    device: object = None,
     *,
-    src: ArrayLike | None = None,
-    donate: Any = False,
-    may_alias: Any = None,
-) -> Array:
+    src: object = None,
+    donate: object = False,
+    may_alias: object = None,
+) -> Array: ...
+@overload
+def device_put(
+    x: _T,
+    device: object = None,
+    *,
+    src: object = None,
+    donate: object = False,
+    may_alias: object = None,
+) -> _T: ...
+def device_put(
+    x: object,
+    device: object = None,
+    *,
+    src: object = None,
+    donate: object = False,
+    may_alias: object = None,
+) -> Any:
     """Place the arrays of a tree on devices.
 
     Args:
@@ -165,7 +186,7 @@ def _put_lowering(ctx: mlir.LoweringRuleContext, x: Any, *, device: Any) -> list
     return [constrained(ctx.module_context, x, device.mesh, device.spec, len(ctx.avals_in[0].shape))]
 
 
-def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+def with_sharding_constraint(x: _T, shardings: object) -> _T:
     """Prescribe the shardings of the arrays of a tree to XLA.
 
     Args:
@@ -283,7 +304,7 @@ def _constraint_batch(axis: batching.AxisData, args: Any, dims: Any, *, sharding
     return sharding_constraint_p.bind(x, sharding=sharding), dim
 
 
-def with_layout_constraint(x: Any, layouts: Any) -> Any:
+def with_layout_constraint(x: _T, layouts: object) -> _T:
     """Prescribe to XLA the order of axes in memory for the arrays of a tree within a program; the values are unchanged.
 
     The arguments and results of programs are always row-major.
@@ -334,7 +355,11 @@ def _layout_batch(args: Any, dims: Any, *, layout: Layout) -> tuple[Any, Any]:
     return layout_constraint_p.bind(*args, layout=Layout(order)), dim
 
 
-def device_get(x: Any) -> Array:
+@overload
+def device_get(x: ArrayLike) -> np.ndarray: ...
+@overload
+def device_get(x: object) -> Any: ...
+def device_get(x: object) -> Any:
     """The values of the arrays of a tree, as NumPy arrays.
 
     x: arrays in any containers; other leaves are kept.
@@ -351,7 +376,7 @@ def _has_numbers(leaf: Any) -> bool:
     return hasattr(leaf, "__array__") and type(leaf) is not ExtendedArray and not isinstance(leaf, core.Tracer)
 
 
-def block_until_ready(x: Any) -> Array:
+def block_until_ready(x: _T) -> _T:
     """Wait until all arrays of a tree have been computed; returns the tree.
 
     Args:
@@ -371,7 +396,7 @@ def block_until_ready(x: Any) -> Array:
     return x
 
 
-def copy_to_host_async(x: Any) -> Any:
+def copy_to_host_async(x: _T) -> _T:
     """Start copying the arrays of a tree to the host, unless they are there already; returns the tree."""
     for leaf in tree.tree_leaves(x):
         if callable(start := getattr(leaf, "copy_to_host_async", None)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -57,7 +57,10 @@ reshard_p = core.Primitive("reshard")
 forget_p = core.Primitive("forget_division")
 
 
-def reshard(xs: Any, out_shardings: object) -> Any:
+_T = TypeVar("_T")
+
+
+def reshard(xs: _T, out_shardings: object) -> _T:
     """The same values with another sharding along mesh axes of type `Explicit`.
 
     Args:
@@ -343,7 +346,7 @@ def auto_axes(
 
 
 def explicit_axes(
-    f: Callable[..., Any] | None = None, /, *, axes: AxisNames | None = None, in_sharding: Any = None
+    f: Callable[..., Any] | None = None, /, *, axes: AxisNames | None = None, in_sharding: object = None
 ) -> Any:
     """A function in which types contain shardings along axes that are `Auto` outside it.
 

@@ -43,7 +43,7 @@ register_effect(KeptEffect, control_flow=True, custom_derivatives=True)
 register_aval(Token, lambda token: abstract_token)
 
 
-def create_token(_: Any = None) -> Any:
+def create_token(_: object = None) -> Array:
     """A new token that waits for nothing.
 
     Args:
@@ -56,7 +56,7 @@ def create_token(_: Any = None) -> Any:
     return create_token_p.bind()
 
 
-def after_all(*operands: Any) -> Any:
+def after_all(*operands: object) -> Array:
     """A token that waits for all the given tokens.
 
     Args:
@@ -88,7 +88,7 @@ def dce_sink(val: ArrayLike, *, prevent_mlir_dce: bool = False) -> None:
         dce_sink_p.bind(x, prevent_mlir_dce=bool(prevent_mlir_dce))
 
 
-def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Any:
+def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
     """Uniform random numbers from the device's own generator, different at each call.
 
     Use `primax.random.uniform` unless the numbers need not be reproducible.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from primax import numpy as pnp
 from primax import tree_util
+from primax.extend.core import Array
 from primax.extend.provisional.typing import ArrayLike
 
 __all__ = [
@@ -39,6 +40,9 @@ __all__ = [
 __dir__ = __all__.copy
 
 Schedule = Callable[[Any], Any]
+
+
+_T = TypeVar("_T")
 
 
 class Optimizer(NamedTuple):
@@ -253,7 +257,7 @@ def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
     raise TypeError(f"make_schedule: the step size must be a function or a number, got {scalar_or_schedule!r}")
 
 
-def l2_norm(tree: object) -> Any:
+def l2_norm(tree: object) -> Array:
     """The Euclidean norm of all elements of a pytree.
 
     Args:
@@ -262,7 +266,7 @@ def l2_norm(tree: object) -> Any:
     return pnp.sqrt(sum(pnp.vdot(x, x) for x in tree_util.tree_leaves(tree)))
 
 
-def clip_grads(grad_tree: object, max_norm: float) -> Any:
+def clip_grads(grad_tree: _T, max_norm: float) -> _T:
     """Scale gradients down so that their norm is at most `max_norm`.
 
     Args:

@@ -323,8 +323,8 @@ _comparisons: tuple[tuple[str, Any, Operator, Any], ...] = (
     ("gt", comparison.gt_p, ufuncs.greater, _is_real),
     ("ge", comparison.ge_p, ufuncs.greater_equal, _is_real),
 )
-for _name, _primitive, _function, _accepts in _comparisons:
-    OPERATORS[_name], _ = _direct(_primitive, _function, _accepts)
+for _name, _primitive, _operator, _accepts in _comparisons:
+    OPERATORS[_name], _ = _direct(_primitive, _operator, _accepts)
 
 _named: tuple[tuple[str, Operator], ...] = (
     ("floordiv", division.floor_divide),

@@ -109,7 +109,7 @@ unflatten = PyTreeDef.unflatten
 _MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<no value>"})()
 
 
-def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
+def tree_flatten(tree: object, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """Flatten a tree into its leaves and its structure.
 
     Lists, tuples, namedtuples, dicts, OrderedDicts, defaultdicts, None (which has no leaves) and
@@ -136,7 +136,7 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDe
     return flatten(tree, is_leaf)
 
 
-def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+def tree_leaves(tree: object, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves of a tree.
 
     Args:
@@ -155,7 +155,7 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     return flatten(tree, is_leaf)[0]
 
 
-def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
+def tree_structure(tree: object, is_leaf: IsLeaf = None) -> PyTreeDef:
     """The structure of a tree without its leaves.
 
     Args:
@@ -202,7 +202,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     return treedef.unflatten(leaves)
 
 
-def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+def tree_map(f: Callable[..., Any], tree: object, *rest: object, is_leaf: IsLeaf = None) -> Any:
     """Apply a function to every leaf of a tree, and return the results in a tree of the same structure.
 
     Args:
@@ -233,7 +233,7 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
     return treedef.unflatten([f(*row) for row in zip(leaves, *columns, strict=True)])
 
 
-def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+def tree_all(tree: object, *, is_leaf: IsLeaf = None) -> bool:
     """Whether every leaf of a tree is true; True for a tree without leaves.
 
     Args:
@@ -251,7 +251,7 @@ def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
 
 
 def tree_reduce(
-    function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _MISSING, is_leaf: IsLeaf = None
+    function: Callable[[Any, Any], Any], tree: object, initializer: object = _MISSING, is_leaf: IsLeaf = None
 ) -> Any:
     """Combine the leaves of a tree by a function of two arguments, from left to right.
 
@@ -281,7 +281,7 @@ def tree_reduce(
 
 
 def tree_reduce_associative(
-    operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = _MISSING, is_leaf: IsLeaf = None
+    operation: Callable[[Any, Any], Any], tree: object, *, identity: object = _MISSING, is_leaf: IsLeaf = None
 ) -> Any:
     """Combine the leaves of a tree by an associative function, in pairs, so that chains of operations stay short.
 
@@ -313,7 +313,7 @@ def tree_reduce_associative(
     return level[0]
 
 
-def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
+def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: object) -> Any:
     """Transpose an outer tree of inner trees.
 
     Args:
@@ -354,7 +354,7 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
     return inner_treedef.unflatten([outer_treedef.unflatten(column) for column in columns])
 
 
-def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
+def tree_broadcast(prefix_tree: object, full_tree: object, is_leaf: IsLeaf = None) -> Any:
     """Expand a tree to the structure of another tree by repeating its leaves.
 
     Args:
@@ -389,7 +389,7 @@ def _path_predicate(is_leaf: Callable[..., bool] | None, takes_path: bool) -> Ca
 
 
 def tree_flatten_with_path(
-    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+    tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
     """`tree.flatten`, with the key path of every leaf.
 
@@ -409,7 +409,7 @@ def tree_flatten_with_path(
 
 
 def tree_leaves_with_path(
-    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+    tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
     """`tree.leaves`, with the key path of every leaf.
 
@@ -430,8 +430,8 @@ def tree_leaves_with_path(
 
 def tree_map_with_path(
     f: Callable[..., Any],
-    tree: Any,
-    *rest: Any,
+    tree: object,
+    *rest: object,
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:

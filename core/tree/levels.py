@@ -89,7 +89,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
     return all(is_leaf(item) or not registry.is_node(type(item)) for item in iterable)
 
 
-def build_tree(treedef: PyTreeDef, xs: Any) -> Any:
+def build_tree(treedef: PyTreeDef, xs: Iterable[Any]) -> Any:
     """Make a tree from its structure and nested iterables of that shape.
 
     Args:
@@ -129,7 +129,7 @@ def is_tree_node(cls: type) -> bool:
     return registry.is_node(cls)  # type: ignore[no-any-return]
 
 
-def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
+def flatten_one_level(tree: object) -> tuple[Iterable[Any], Any]:
     """The children and the static data of a tree's root.
 
     Args:
@@ -151,7 +151,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
     return level  # type: ignore[no-any-return]
 
 
-def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any]:
+def flatten_one_level_with_keys(tree: object) -> tuple[Iterable[tuple[Any, Any]], Any]:
     """`flatten_one_level`, with pairs of key and child.
 
     Args:

@@ -22,7 +22,7 @@ Function = Callable[..., Any]
 
 def custom_linear_solve(
     matvec: Function,
-    b: Any,
+    b: object,
     solve: Function,
     transpose_solve: Function | None = None,
     symmetric: bool = False,
@@ -158,7 +158,7 @@ def _tangent(fun: Function, values: Any, tangents: Any) -> Any:
 
 
 def custom_root(
-    f: Function, initial_guess: Any, solve: Function, tangent_solve: Function, has_aux: bool = False
+    f: Function, initial_guess: object, solve: Function, tangent_solve: Function, has_aux: bool = False
 ) -> Any:
     """Find a root of `f`, and differentiate it by the implicit function theorem.
 

@@ -21,7 +21,7 @@ linear_call_p = core.Primitive("linear_call", multiple_results=True)
 
 
 def linear_call(
-    fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any, linear_args: Any
+    fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: object, linear_args: object
 ) -> Any:
     """Call a linear function with a given transpose.
 
@@ -180,7 +180,7 @@ class custom_transpose:
         self.transpose = transpose
         return transpose
 
-    def __call__(self, residual_args: Any, linear_args: Any) -> Any:
+    def __call__(self, residual_args: object, linear_args: object) -> Any:
         if self.transpose is None:
             name = name_of(self.fun)
             raise AttributeError(f"custom_transpose function {name} has no rule; give it one by {name}.def_transpose")

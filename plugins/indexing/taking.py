@@ -16,7 +16,7 @@ from primax.plugins.indexing.primitives import gather_p, scatter_p
 from primax.plugins.structural import broadcast_in_dim_p, concatenate_p, convert_element_type_p, zeros_of
 
 
-def index_take(src: ArrayLike, idxs: Any, axes: Sequence[int]) -> Array:
+def index_take(src: ArrayLike, idxs: ArrayLike | Sequence[ArrayLike], axes: Sequence[int]) -> Array:
     """Elements of an array at positions along some of its axes.
 
     Args:
@@ -39,7 +39,8 @@ def index_take(src: ArrayLike, idxs: Any, axes: Sequence[int]) -> Array:
     """
     shape = get_aval(src).shape
     axes = canonical_axes(axes, len(shape), "index_take")
-    arrays = list(idxs) if isinstance(idxs, tuple | list) or len(get_aval(idxs).shape) > 1 else [idxs]
+    given: Any = idxs
+    arrays = list(given) if isinstance(given, tuple | list) or len(get_aval(given).shape) > 1 else [given]
     avals = [get_aval(x) for x in arrays]
     if len(arrays) != len(axes):
         raise TypeError(f"index_take: idxs must hold one array per axis, got {len(arrays)} for axes {axes}")

@@ -171,8 +171,8 @@ def _arg(primitive: core.Primitive, operand: Any, axis: int, index_dtype: Any) -
 
 
 def reduce(
-    operands: Any,
-    init_values: Any,
+    operands: object,
+    init_values: object,
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
     out_sharding: ShardingLike | None = None,

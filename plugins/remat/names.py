@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from primax.extend import core
 from primax.extend.core import Array, ShapedArray, tree
@@ -14,7 +14,10 @@ from primax.extend.rule_types import Table
 name_p = core.Primitive("name")
 
 
-def checkpoint_name(x: Any, name: str) -> Array:
+_T = TypeVar("_T")
+
+
+def checkpoint_name(x: _T, name: str) -> _T:
     """The same values with a name, by which a policy can select them.
 
     Args:

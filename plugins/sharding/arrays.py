@@ -111,7 +111,7 @@ def make_array_from_single_device_arrays(
     return runtime.shared(array)
 
 
-def make_array_from_process_local_data(sharding: ShardingLike, local_data: Any, global_shape: Any = None) -> Any:
+def make_array_from_process_local_data(sharding: ShardingLike, local_data: object, global_shape: object = None) -> Any:
     """An array from the local data of each process.
 
     Args:

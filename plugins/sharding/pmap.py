@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from primax.extend import core
 from primax.extend.backend import devices as all_devices
 from primax.extend.core import tree
 from primax.extend.provisional.arguments import check_function, check_hashable, one_or_several, wraps
-from primax.extend.provisional.typing import AxisNames
+from primax.extend.provisional.typing import AxisNames, Device
 from primax.extend.sharding import Mesh, PartitionSpec
 from primax.plugins.calls import jit
 from primax.plugins.sharding.shard_map import shard_map
@@ -20,19 +20,22 @@ from primax.plugins.sharding.shard_map import shard_map
 _UNNAMED = "<pmap>"
 _MOST_AXES = 1024
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
 
 def pmap(
-    fun: Callable[..., Any],
+    fun: Callable[_P, _R],
     axis_name: AxisNames | None = None,
     *,
     in_axes: object = 0,
     out_axes: object = 0,
     static_broadcasted_argnums: int | Sequence[int] = (),
-    devices: Any = None,
+    devices: Sequence[Device] | None = None,
     backend: str | None = None,
     axis_size: int | None = None,
     donate_argnums: int | Sequence[int] = (),
-) -> Callable[..., Any]:
+) -> Callable[_P, _R]:
     """A function that maps `fun` over an axis of its arguments, each element on its own device.
 
     It is `jit` of `shard_map` over a mesh of one axis.
@@ -75,7 +78,7 @@ def _positions(argument: str, value: Any) -> tuple[int, ...]:
 
 
 def _jitted(
-    fun: Callable[..., Any],
+    fun: Callable[_P, _R],
     name: Any,
     in_axes: Any,
     out_axes: Any,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Hashable, Sequence
+from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from primax.extend import core
 from primax.extend.core import tree
@@ -22,14 +22,34 @@ shard_map_p = core.Primitive("shard_map", multiple_results=True)
 _MISSING = object()
 
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+class ShardMapOptions(TypedDict, total=False):
+    """The options of `shard_map`."""
+
+    mesh: Mesh | AbstractMesh | None
+    in_specs: object
+    out_specs: object
+    axis_names: Collection[Hashable]
+    check_vma: bool
+
+
+@overload
+def shard_map(f: Callable[_P, _R], /, **options: Unpack[ShardMapOptions]) -> Callable[_P, _R]: ...
+@overload
+def shard_map(
+    f: None = None, /, **options: Unpack[ShardMapOptions]
+) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]: ...
 def shard_map(
     f: Callable[..., Any] | None = None,
     /,
     *,
-    mesh: Any = None,
+    mesh: Mesh | AbstractMesh | None = None,
     in_specs: object = _MISSING,
     out_specs: object = _MISSING,
-    axis_names: Any = frozenset(),
+    axis_names: Collection[Hashable] = frozenset(),
     check_vma: bool = True,
 ) -> Any:
     """A function that runs `f` on each device of a mesh, with that device's shards of the arguments.

@@ -92,7 +92,7 @@ def empty(shape: Sequence[int] | int, dtype: DTypeLike, *, out_sharding: Shardin
     return out if out_sharding is None else resharded("empty", out, out_sharding)
 
 
-def shape_as_value(shape: Sequence[int]) -> Any:
+def shape_as_value(shape: Sequence[int]) -> Array:
     """A shape as an array of integers."""
     sizes, dtype = canonical_shape(shape, "shape_as_value"), dtypes.default_int_dtype()
     try:

@@ -48,8 +48,8 @@ _BY_PRIMITIVE = {monoid.combine: primitive for primitive, monoid in _MONOIDS.ite
 
 
 def reduce_window(
-    operand: Any,
-    init_value: Any,
+    operand: object,
+    init_value: object,
     computation: Callable[[Any, Any], Any],
     window_dimensions: Sequence[int],
     window_strides: Sequence[int] | None = None,
