@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from types import MappingProxyType
+from typing import Any
 
 from primax.core.errors import PluginError
 from primax.extend.commands.common import UsageError, fail, similar
@@ -63,12 +64,22 @@ class _Help(argparse.HelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         """Paragraphs that fill the lines; indented lines stay lines, and begin again below their text."""
         textwrap = import_module("textwrap")
-        lines = []
+        lines: list[str] = []
         for line in _paragraphs(text):
+            if line.startswith("  primax "):  # to be copied, so a shell must join the lines
+                parts = textwrap.wrap(line, width - 2, subsequent_indent=" " * 6, break_on_hyphens=False)
+                lines.append(" \\\n".join(parts))
+                continue
             within = " " * len(re.match(r" *(?:\d  )?", line)[0])  # type: ignore[index]
             options = {"initial_indent": indent, "subsequent_indent": indent + within, "break_on_hyphens": False}
             lines += textwrap.wrap(line, width, break_long_words=False, **options) or [""]
         return "\n".join(lines)
+
+    def _format_usage(self, usage: str | None, *others: Any) -> str:
+        if usage is None:
+            return super()._format_usage(usage, *others)
+        lines = import_module("textwrap").wrap(f"usage: {usage}", self._width, subsequent_indent=" " * 7)
+        return "\n".join(lines) + "\n\n"
 
     def format_help(self) -> str:
         text = super().format_help()

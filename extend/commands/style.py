@@ -60,7 +60,7 @@ def short_paths(text: str) -> str:
     places += [(here, ""), (os.path.expanduser("~"), f"~{os.sep}")]
     for folder, short in places:
         if len(folder) > 1:
-            text = re.sub(rf"(?<![\w./~-]){re.escape(folder + os.sep)}", lambda _, short=short: short, text)
+            text = re.sub(rf"(?<![\w./~-]){re.escape(folder + os.sep)}", short.replace("\\", r"\\"), text)
     return text
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from checkout import ROOT
+from checkout import ROOT, python_files
 
 from primax.__main__ import COMMANDS
 from primax.extend.commands import main
@@ -83,9 +83,9 @@ def test_the_page_shows_every_command() -> None:
     assert shown == {"--help", *NAMES}
 
 
-def test_commands_that_pages_name_exist() -> None:
+def test_commands_that_pages_and_messages_name_exist() -> None:
     unknown = []
-    for page in (*PAGES, ROOT / "CHANGELOG.md"):
+    for page in (*PAGES, ROOT / "CHANGELOG.md", *python_files()):
         text = page.read_text(encoding="utf-8")
         found = re.findall(r"(?:`|^    |^\$ )primax ([a-z][a-z-]*)", text, re.MULTILINE)
         unknown += [f"{page.name}: primax {name}" for name in found if name not in NAMES]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import io
 import json
 import os
 import re
 import resource
+import shlex
 import shutil
 import subprocess
 import sys
@@ -25,9 +27,11 @@ from packages import clean_environment, install
 from processes import HANG
 
 import primax as px
+from primax.__main__ import COMMANDS
 from primax.core.rules import new_rule_table, rule_tables
 from primax.extend import core, define_primitive, derive, hookimpl, plugins
 from primax.extend.commands import main
+from primax.extend.commands.dispatch import command_names
 from primax.extend.commands.style import has_colours, short_paths
 from primax.extend.commands.table import facts, render
 from primax.extend.host.plugin_host import host
@@ -289,6 +293,29 @@ def test_help_fits_its_terminal(call: Any, monkeypatch: pytest.MonkeyPatch, comm
         assert max(map(len, lines)) < columns
     assert max(map(len, lines)) > 60
     assert "examples:" in lines
+
+
+@pytest.mark.parametrize("command", [*command_names(), *COMMANDS])
+def test_the_examples_of_help_are_command_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    with pytest.raises(SystemExit):
+        main([command, "--help"], further=COMMANDS)
+    text = capsys.readouterr().out.partition("examples:\n")[2].replace("\\\n", " ")
+    lines = [line.partition(">")[0] for line in text.splitlines() if line.startswith("  primax ")]
+    assert lines
+    module = import_command(command)
+    for line in lines:
+        parser = argparse.ArgumentParser()
+        module.configure(parser)
+        program, name, *arguments = shlex.split(line)
+        assert (program, name) == ("primax", command)
+        parser.parse_args(arguments)
+
+
+def import_command(name: str) -> Any:
+    return importlib.import_module(COMMANDS[name][1] if name in COMMANDS else f"primax.extend.commands.{name}")
 
 
 def test_env_shows_what_a_bug_report_needs(call: Any, guest: Any, monkeypatch: pytest.MonkeyPatch) -> None:

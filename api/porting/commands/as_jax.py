@@ -1,8 +1,4 @@
-"""Run an unchanged program for JAX: in its process and child processes, `import jax` imports primax.
-
-primax as-jax script.py [ARGUMENT ...]
-primax as-jax -m pytest [ARGUMENT ...]
-"""
+"""Run an unchanged program for JAX: in its process and child processes, `import jax` imports primax."""
 
 from __future__ import annotations
 
