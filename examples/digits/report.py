@@ -157,7 +157,7 @@ def _of_its_rules(folder: Path) -> Section:
             sources.plain(f"$ primax {' '.join(command)}\n{_printed(*command)}")
             for command in (
                 ("rules", "swish", "swish_slope"),
-                ("why", "swish", "jvp"),
+                ("why", "swish"),
                 ("why", "swish_slope", "lowering"),
             )
         ),
