@@ -230,7 +230,7 @@ def require_same_structure(
     errors = equality_errors_treedef(treedef1, treedef2)
     if errors:
         path, left, right, remark = errors[0]
-        where = f" at {keystr(path)}" if path else " at the root"
+        where, has = (f" at {keystr(path)}", "has") if path else ("", "is")
         more = f", and {_count(len(errors) - 1, 'more difference')}" if len(errors) > 1 else ""
-        what = f"{what};{where} {name1} has {left}, {name2} has {right}{f' ({remark})' if remark else ''}{more}"
+        what = f"{what};{where} {name1} {has} {left}, {name2} {has} {right}{f' ({remark})' if remark else ''}{more}"
     raise error(f"{what}\n  {name1}: {treedef1}\n  {name2}: {treedef2}")

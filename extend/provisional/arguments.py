@@ -25,6 +25,7 @@ from primax.core.arguments import (
 )
 from primax.core.caller import warn_caller
 from primax.core.diagnostics import of_call, shorten
+from primax.core.text.debug_info import source_of
 from primax.extend import core, dtypes
 from primax.extend.dimensions import is_symbolic_dim
 from primax.extend.provisional.dimensions import as_size
@@ -59,6 +60,7 @@ __all__ = [
     "sequence",
     "shape_or_size",
     "shorten",
+    "source_of",
     "split_arguments",
     "warn_caller",
     "wraps",

@@ -7,8 +7,15 @@ from typing import Any
 
 from primax.extend import core, dtypes
 from primax.extend.core import ShapedArray, tree
-from primax.extend.provisional.arguments import name_of
-from primax.plugins.control_flow.staging import Staged, converted_outputs, require_same_types, stage_function
+from primax.extend.provisional.arguments import source_of
+from primax.plugins.control_flow.staging import (
+    MadeOf,
+    Staged,
+    converted_outputs,
+    require_same_types,
+    stage_function,
+    written,
+)
 from primax.plugins.control_flow.vma import require_steady_variance
 
 
@@ -43,10 +50,19 @@ def stage_carrying(
     """
     carry_tree, *other_trees = tree.treedef_children(in_tree)
     count = len(avals)
-    rule = f"{what}: the carry must keep its type"
+    subject = f"{what}: body function carry input and carry output"
+    rules = f"{subject} must have the same pytree structure", f"{subject} must have equal types"
+    functions = {"f" if what == "scan" else "body_fun": body}
+    # A counted loop has a counter in its carry, which the user does not see.
+    hidden = 1 if isinstance(body, MadeOf) and body.kind == "fori_loop" else 0
+
+    def compare(out_tree: Any, ins: Sequence[Any], outs: Sequence[Any]) -> None:
+        trees = [t.children()[1] if hidden and len(t.children()) == 2 else t for t in (carry_tree, out_tree)]
+        require_same_types(rules, names, (trees[0], trees[1]), (ins[hidden:], outs[hidden:]), functions)
+
     staged = stage_function(what, body, in_tree, [*avals, *others])
     out_tree = _first_of_pair(what, body, staged.out_tree) if other_trees else staged.out_tree
-    require_same_types(rule, names, (carry_tree, out_tree), ((), ()))
+    compare(out_tree, (), ())
     steady = given = list(avals)
     while True:
         pairs = zip(steady, staged.program.out_avals, strict=False)
@@ -62,8 +78,8 @@ def stage_carrying(
         leaves = [core.protocol_of(aval).convert(x, aval) for x, aval in zip(leaves, steady, strict=True)]
         avals = steady
     out_avals = staged.program.out_avals
-    require_same_types(rule, names, (carry_tree, out_tree), (avals, out_avals[:count]))
-    require_steady_variance(rule, names, carry_tree, avals, out_avals[:count])
+    compare(out_tree, avals, out_avals[:count])
+    require_steady_variance(rules[1], names, carry_tree, avals, out_avals[:count])
     program = converted_outputs(staged.program, [*avals, *out_avals[count:]])
     return staged._replace(program=program), list(leaves), list(avals)
 
@@ -71,7 +87,8 @@ def stage_carrying(
 def _first_of_pair(what: str, body: Callable[..., Any], out_tree: Any) -> Any:
     children = tree.treedef_children(out_tree)
     if len(children) != 2:
-        raise TypeError(f"{what}: {name_of(body)} must return a pair (carry, y), but returns {out_tree}")
+        where = source_of(written(body))
+        raise TypeError(f"{what}: the body must return a pair (carry, y), but {where} returns {out_tree}")
     return children[0]
 
 

@@ -154,12 +154,18 @@ def choose(what: str, index: Any, functions: Sequence[Callable[..., Any]], names
     leaves, in_tree, avals = flatten_operands(what, "operands", operands)
     staged = [stage_function(what, fun, in_tree, avals) for fun in functions]
     first = staged[0]
-    for name, other in zip(names[1:], staged[1:], strict=True):
+    branches = list(zip(names, staged, functions, strict=True))
+    for branch in branches[1:]:
+        one, two = (branch, branches[0]) if what == "cond" else (branches[0], branch)  # true_fun comes first
         require_same_types(
-            f"{what}: all branches must return values of the same types",
-            (names[0], name),
-            (first.out_tree, other.out_tree),
-            (first.program.out_avals, other.program.out_avals),
+            (
+                f"{what}: branch outputs must have the same pytree structure",
+                f"{what}: branches must have equal output types",
+            ),
+            (one[0], two[0]),
+            (one[1].out_tree, two[1].out_tree),
+            (one[1].program.out_avals, two[1].program.out_avals),
+            {one[0]: one[2], two[0]: two[2]},
         )
     leaves, staged = varying_with(index, leaves, staged)
     consts, (programs, passed) = _joined(staged, vma_of(index))

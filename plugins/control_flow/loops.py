@@ -81,7 +81,8 @@ def fori_loop(
         i, value = state
         return add(i, one), body_fun(i, value)
 
-    return while_loop(lambda state: lt(state[0], end), step, (start, init_val))[1]
+    body = MadeOf(step, step, "fori_loop", body_fun)
+    return while_loop(lambda state: lt(state[0], end), body, (start, init_val))[1]
 
 
 def _bound(name: str, x: Any) -> ShapedArray:
@@ -149,7 +150,7 @@ def map(f: Callable[[Any], _R], xs: object, *, batch_size: int | None = None) ->
     if batch_size < 0:
         raise ValueError(f"map: batch_size must not be negative, got {batch_size}")
     if batch_size == 0:
-        return scan(lambda _, x: (None, f(x)), None, xs)[1]
+        return scan(_each(f, f), None, xs)[1]
     leaves, in_tree, avals = flatten_operands("map", "xs", xs)
     if not leaves or not avals[0].shape:
         raise ValueError("map: xs must hold arrays with an axis to map over")
@@ -160,7 +161,7 @@ def map(f: Callable[[Any], _R], xs: object, *, batch_size: int | None = None) ->
     parts = []
     if whole:
         blocks = tree.unflatten(in_tree, [_in_blocks(x, whole, batch_size) for x in leaves])
-        ys = scan(lambda _, x: (None, at_once(x)), None, blocks)[1]
+        ys = scan(_each(at_once, f), None, blocks)[1]
         parts.append(tree.tree_map(lambda y: reshape(y, (whole, *get_aval(y).shape[2:])), ys))
     if whole < length or not length:
         rest = tree.unflatten(in_tree, [slice_in_dim(x, whole, length) for x in leaves])
@@ -172,6 +173,15 @@ def map(f: Callable[[Any], _R], xs: object, *, batch_size: int | None = None) ->
 
 def _in_blocks(x: Any, whole: int, size: int) -> Array:
     return reshape(slice_in_dim(x, 0, whole), (whole // size, size, *get_aval(x).shape[1:]))
+
+
+def _each(f: Callable[..., Any], shown: Callable[..., Any]) -> MadeOf:
+    """The body of a scan that applies a function; a new one, so that what the function closes over is read again."""
+
+    def step(_: Any, x: Any) -> tuple[None, Any]:
+        return None, f(x)
+
+    return MadeOf(step, step, "map", shown)
 
 
 def associative_scan(fn: Callable[[Any, Any], Any], elems: _T, reverse: bool = False, axis: int = 0) -> _T:

@@ -13,7 +13,7 @@ from primax.extend.provisional.sharding import axes_of_dims
 from primax.extend.provisional.tracing import thread
 from primax.plugins.control_flow.carry import stage_carrying
 from primax.plugins.control_flow.scan_rules import scan_p
-from primax.plugins.control_flow.staging import as_result, flatten_operands, require_function
+from primax.plugins.control_flow.staging import MadeOf, as_result, flatten_operands, require_function
 from primax.plugins.control_flow.vma import hoisted
 
 _MOST_UNROLLED = 2**20  # XLA does not finish with longer programs
@@ -59,15 +59,17 @@ def scan(
     (6, [0, 1, 3, 6])
     """
     require_function("scan", "f", f)
-    leaves, in_tree, avals = flatten_operands("scan", "init", init)
-    x_leaves, xs_tree, x_avals = flatten_operands("scan", "xs", xs)
-    count = _length(xs, x_avals, length)
+    what = f.kind if isinstance(f, MadeOf) else "scan"  # fori_loop and map are scans
+    names = ("init", "the carry that f returns") if what == "scan" else ("init_val", "the result of body_fun")
+    leaves, in_tree, avals = flatten_operands(what, names[0], init)
+    x_leaves, xs_tree, x_avals = flatten_operands(what, "xs", xs)
+    count = _length(what, xs, x_avals, length)
     turns = _unroll(unroll, count)
     if core.config.disable_jit.value and not thread.trace.tracing:
         return _in_python(f, tree.tree_map(as_result, init), xs_tree, [*map(as_result, x_leaves)], count, reverse)
     elements = [aval.mapped(count, 0) for aval in x_avals]
     body, leaves, avals = stage_carrying(
-        "scan", f, tree.treedef_tuple((in_tree, xs_tree)), leaves, avals, ("init", "the carry that f returns"), elements
+        what, f, tree.treedef_tuple((in_tree, xs_tree)), leaves, avals, names, elements
     )
     program, consts, x_leaves = hoisted(body.program, body.consts, len(leaves), x_leaves)
     outs = scan_p.bind(
@@ -84,19 +86,19 @@ def scan(
     return tree.unflatten(body.out_tree, outs)
 
 
-def _length(xs: Any, avals: list[Any], length: Any) -> int:
+def _length(what: str, xs: Any, avals: list[Any], length: Any) -> int:
     """The number of steps, on which all arrays and `length` agree."""
     if length is not None:
-        length = integer("scan", "length", length)
+        length = integer(what, "length", length)
         if length < 0:
-            raise ValueError(f"scan: length must not be negative, got {length}")
+            raise ValueError(f"{what}: length must not be negative, got {length}")
     size = length
     for (path, _), aval in zip(tree.tree_leaves_with_path(xs), avals, strict=True):
         if not aval.shape:
-            raise ValueError(f"scan: xs{tree.keystr(path)} must have an axis to scan along, got {aval.str_short()}")
+            raise ValueError(f"{what}: xs{tree.keystr(path)} must have an axis to scan along, got {aval.str_short()}")
         if axes_of_dims(aval)[0]:
             raise ShardingTypeError(
-                f"scan: xs{tree.keystr(path)} must not be divided along axis 0, whose elements are taken one by one, "
+                f"{what}: xs{tree.keystr(path)} must not be divided along axis 0, whose elements are taken one by one, "
                 f"got {aval.str_short()}; bring it whole to every device along it with primax.reshard"
             )
         if size is None:
@@ -104,10 +106,10 @@ def _length(xs: Any, avals: list[Any], length: Any) -> int:
         elif aval.shape[0] != size:
             other = "length" if length is not None else "the first array of xs"
             raise ValueError(
-                f"scan: xs{tree.keystr(path)} must be as long along axis 0 as {other}, got {aval.shape[0]} and {size}"
+                f"{what}: xs{tree.keystr(path)} must be as long along axis 0 as {other}, got {aval.shape[0]} and {size}"
             )
     if size is None:
-        raise ValueError("scan: length must be given where xs has no arrays")
+        raise ValueError(f"{what}: length must be given where xs has no arrays")
     return as_size(size)
 
 

@@ -18,7 +18,7 @@ from primax.extend.provisional.sharding import vary
 from primax.extend.provisional.tracing import thread
 from primax.extend.provisional.typing import ArrayLike
 from primax.plugins.control_flow.carry import stage_carrying
-from primax.plugins.control_flow.staging import as_result, flatten_operands, require_function, stage_function
+from primax.plugins.control_flow.staging import MadeOf, as_result, flatten_operands, require_function, stage_function
 from primax.plugins.control_flow.vma import hoisted
 from primax.plugins.control_flow.while_rules import while_p
 
@@ -54,10 +54,9 @@ def while_loop(cond_fun: Callable[[_T], ArrayLike], body_fun: Callable[[_T], _T]
         while cond_fun(value):
             value = tree.tree_map(as_result, body_fun(value))
         return value
-    leaves, in_tree, avals = flatten_operands("while_loop", "init_val", (init_val,))
-    body, leaves, avals = stage_carrying(
-        "while_loop", body_fun, in_tree, leaves, avals, ("init_val", "the result of body_fun")
-    )
+    what = body_fun.kind if isinstance(body_fun, MadeOf) else "while_loop"
+    leaves, in_tree, avals = flatten_operands(what, "init_val", init_val, single=True)
+    body, leaves, avals = stage_carrying(what, body_fun, in_tree, leaves, avals, ("init_val", "the result of body_fun"))
     cond = stage_function("while_loop", cond_fun, in_tree, avals)
     name = name_of(cond_fun, "cond_fun")
     out_avals = cond.program.out_avals

@@ -76,6 +76,6 @@ def test_structures_that_must_be_the_same_are_shown_with_their_first_difference(
         "  the input: PyTreeDef((*, {'a': [*, *]}))",
         "  the output: PyTreeDef(((*,), {'a': [*]}))",
     ]
-    with pytest.raises(TypeError, match="at the root"):
+    with pytest.raises(TypeError, match="; the first is a "):
         core_tree.require_same_structure("f", tree.structure(1), tree.structure([1]))
     core_tree.require_same_structure("f", tree.structure([1]), tree.structure([2]))
