@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from primax.core.errors import (
+    ArgumentError,
     CallbackError,
     ConcretizationTypeError,
     DeletedArrayError,
@@ -29,6 +30,7 @@ from primax.core.errors import XlaError as JaxRuntimeError
 from primax.extend.errors import KeyReuseError
 
 __all__ = [
+    "ArgumentError",
     "CallbackError",
     "ConcretizationTypeError",
     "DeletedArrayError",

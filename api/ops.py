@@ -10,7 +10,7 @@ import numpy as np
 
 from primax import numpy as pnp
 from primax.extend import dtypes
-from primax.extend.core import Array, Tracer, get_aval
+from primax.extend.core import Array, Tracer, concrete_or_error, get_aval
 from primax.extend.lazy_names import explain_absent
 from primax.extend.provisional.arguments import integer, rename
 from primax.extend.provisional.typing import ArrayLike, ShardingLike
@@ -50,7 +50,8 @@ _ARGS = """
 def _count(function: str, segment_ids: Any, num_segments: Any) -> int:
     if num_segments is None:
         if isinstance(segment_ids, Tracer):
-            raise ValueError(f"{function}: num_segments must be given where segment_ids are traced, got None")
+            text = f"{function}: num_segments must be given where segment_ids are traced, got None"
+            concrete_or_error(None, segment_ids, text, "Pass a static num_segments.")
         if not get_aval(segment_ids).size:
             raise ValueError(f"{function}: num_segments must be given where segment_ids are empty, got None")
         return max(int(np.max(host_values(segment_ids))) + 1, 0)

@@ -184,7 +184,8 @@ def numpy_dtype(function: str, argument: str, value: Any) -> np.dtype[Any]:
     try:
         dtype: np.dtype[Any] = np.dtype(value)
     except (TypeError, ValueError, SyntaxError, KeyError, AttributeError):
-        raise TypeError(f"{function}: {argument} must be a dtype, got {value!r}") from None
+        hint = nearest(value, np.sctypeDict) if isinstance(value, str) else ""
+        raise TypeError(f"{function}: {argument} must be a dtype, got {value!r}{hint}") from None
     return dtype
 
 

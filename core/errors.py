@@ -27,6 +27,10 @@ class ShapeError(JAXTypeError, ValueError):
     """The shapes of operands do not fit together; in JAX this is a TypeError for equal ranks, else a ValueError."""
 
 
+class ArgumentError(JAXTypeError, ValueError):
+    """An argument is none that a function accepts; in JAX this is a TypeError in some functions, else a ValueError."""
+
+
 class ConcretizationTypeError(JAXTypeError):
     """The concrete value of a tracer was requested while its program is being traced."""
 
@@ -59,8 +63,8 @@ class UnsupportedError(MissingRuleError, ValueError):
     """A primitive is declared not to support a transformation; in JAX this is a ValueError."""
 
 
-class RuleError(TypeError):
-    """A rule returned a value that its transformation cannot accept."""
+class RuleError(TypeError, ValueError):
+    """A rule returned a value that its transformation cannot accept; in JAX a ValueError for a list from one result."""
 
 
 class JaxprTypeError(TypeError):

@@ -28,9 +28,9 @@ from ml_dtypes import (
     uint4,
 )
 
-from primax.core.arguments import numpy_dtype
+from primax.core.arguments import nearest, numpy_dtype
 from primax.core.caller import warn_caller
-from primax.core.diagnostics import of_call
+from primax.core.diagnostics import of_call, shorten
 from primax.core.dtypes import (
     BOOL,
     CANONICAL_32,
@@ -56,6 +56,7 @@ from primax.core.dtypes import (
     short_dtype_name,
     tangent_dtype,
 )
+from primax.core.errors import ArgumentError
 from primax.extend.options import enable_x64, numpy_dtype_promotion
 from primax.extend.promotion import Node, TypePromotionError, least_upper_bound
 from primax.extend.provisional.typing import ArrayLike, DTypeLike
@@ -163,7 +164,12 @@ def check_user_dtype(dtype: Any, argument: str, function: str) -> Any:
         with contextlib.suppress(TypeError, ValueError, SyntaxError, KeyError, AttributeError):
             asked = np.dtype(dtype)
     if asked is None or asked not in array_dtypes:
-        raise TypeError(f"{function}: {argument} must be a bool, number or extended dtype, got {dtype!r}")
+        shown, hint = shorten(dtype), ""
+        if isinstance(dtype, str):
+            hint = nearest(dtype, [known.name for known in array_dtypes]) or "; no dtype has this name"
+        elif hasattr(dtype, "dtype") and not isinstance(dtype, type):
+            hint = "; pass the dtype of an array, as in x.dtype, and not the array"
+        raise ArgumentError(f"{function}: {argument} must be a bool, number or extended dtype, got {shown}{hint}")
     canonical = canonicalize_dtype(asked)
     if canonical != asked:
         warn_caller(
@@ -215,7 +221,21 @@ def _of_numpy(dtype: Any) -> np.dtype[Any]:
         known: np.dtype[Any] = np.dtype(dtype)
         if known.type is not np.void:
             return known
-    raise TypeError(f"arithmetic is not defined for values of dtype {short_dtype_name(dtype)}{of_call()}")
+    raise no_arithmetic(dtype)
+
+
+def no_arithmetic(dtype: Any) -> TypeError:
+    """The error for numbers that were needed where a value has a dtype without arithmetic, such as keys."""
+    name = short_dtype_name(dtype)
+    return ArgumentError(
+        f"arithmetic is not defined for values of dtype {name}{of_call()}{instead_of_arithmetic(dtype)}"
+    )
+
+
+def instead_of_arithmetic(dtype: Any) -> str:
+    """What to do with values of a dtype without arithmetic, for the end of a message; empty for other dtypes."""
+    hint = getattr(dtype, "how_to_compute", "")
+    return hint and f"; {hint}"
 
 
 def itemsize_bits(dtype: DTypeLike) -> int:

@@ -10,6 +10,8 @@ __all__ = ["KeyReuseError", "ShardingTypeError"]
 class KeyReuseError(JAXTypeError):
     """A random key was used twice."""
 
+    __module__ = "primax.errors"  # where users find it
+
 
 class ShardingTypeError(JAXTypeError):
     """The shardings of operands conflict, or do not determine the sharding of a result."""

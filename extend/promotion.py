@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from primax.core.diagnostics import of_call
 from primax.core.dtypes import (
     BOOL,
     COMPLEX,
@@ -23,6 +22,7 @@ from primax.core.dtypes import (
     UNSIGNED,
     float0,
 )
+from primax.core.source_info import called
 
 __all__ = ["NoPromotionError", "Node", "TypePromotionError", "least_upper_bound"]
 
@@ -107,7 +107,11 @@ def least_upper_bound(mode: str, x64: bool, nodes: frozenset[Node]) -> Node:
     bounds = _upper_bounds(mode, x64)
     for node in nodes:
         if node not in bounds:
-            raise NoPromotionError(f"result_type: {_name(node)} does not promote to or from another dtype{of_call()}")
+            hint = getattr(node, "how_to_compute", "")
+            raise NoPromotionError(
+                f"{called() or 'result_type'}: dtype {_name(node)} does not promote to or from another dtype, and has "
+                f"no arithmetic{hint and f'; {hint}'}"
+            )
     common = frozenset.intersection(*(bounds[node] for node in nodes))
     for candidate in common:
         if common <= bounds[candidate]:

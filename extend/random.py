@@ -107,6 +107,9 @@ class KeyDType(ExtendedDType):
     type = prng_key
     element_dtype = np.dtype(np.uint32)
     how_to_read = "primax.random.key_data gives the words of its keys"
+    how_to_compute = (
+        "primax.random.split and fold_in make new keys, bits makes random integers, and key_data gives the words"
+    )
 
     def __init__(self, impl: PRNGImpl) -> None:
         self.impl = impl

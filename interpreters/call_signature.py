@@ -14,6 +14,7 @@ from primax.core.arguments import name_of, one_or_several
 from primax.core.avals import NO_VALUE, AbstractValue, ShapeDtypeStruct, get_aval
 from primax.core.cache_keys import equal_is_same, exact
 from primax.core.diagnostics import of_call
+from primax.core.errors import ArgumentError
 from primax.core.text.debug_info import places, source_of
 from primax.core.trace_state import thread
 
@@ -389,10 +390,6 @@ def argument_positions(what: str, argnums: Any) -> tuple[int, ...]:
         raise TypeError(f"{what}: argnums must be an int or a sequence of ints, got {argnums!r}") from None
 
 
-class PositionError(TypeError, ValueError):
-    """There is no argument at a position; in JAX this is a TypeError for `grad`, and mostly a ValueError elsewhere."""
-
-
 def split_arguments(
     what: str,
     fun: Callable[..., Any],
@@ -403,12 +400,12 @@ def split_arguments(
     """The arguments at some positions, and `fun` as a function of only those.
 
     Raises:
-      PositionError: there is no argument at one of the positions.
+      ArgumentError: there is no argument at one of the positions.
       ValueError: two positions are the same.
     """
     for i in positions:
         if not -len(args) <= i < len(args):
-            raise PositionError(
+            raise ArgumentError(
                 f"{what}: argnums must be positions of the arguments, got {i} for a call of "
                 f"{name_of(fun)} with {len(args)} positional arguments"
             )

@@ -19,7 +19,8 @@ def number(function: str, x: Any) -> Array:
     if aval.dtype == np.bool_:
         x = convert(x, aval, dtypes.python_scalar_dtypes[int], weak=True)
     elif not dtypes.is_numeric(aval.dtype):
-        raise TypeError(f"{function}: its argument must be an array of numbers, got {aval.str_short()}")
+        hint = dtypes.instead_of_arithmetic(aval.dtype)
+        raise TypeError(f"{function}: its argument must be an array of numbers, got {aval.str_short()}{hint}")
     return asarray(x)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
-from primax.extend.provisional.arguments import among, canonical_axis, integer
+from primax.extend.provisional.arguments import ArgumentError, among, canonical_axis, integer
 from primax.extend.provisional.typing import ArrayLike, Axes, DTypeLike, ShardingLike
 from primax.nn.arguments import inexact, number
 from primax.numpy import rounding, statistics
@@ -61,7 +61,7 @@ def one_hot(
     dtype = dtypes.default_float_dtype() if dtype is None else read_dtype(dtype, "one_hot")
     count = integer("one_hot", "num_classes", num_classes)
     if count < 0:
-        raise ValueError(f"one_hot: num_classes must not be negative, got {count}")
+        raise ArgumentError(f"one_hot: num_classes must not be negative, got {count}")
     return _one_hot(x, count, dtype, axis)
 
 

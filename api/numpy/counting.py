@@ -66,6 +66,7 @@ def bincount(
     if length is None:
         known = concrete("bincount", "x", x, "length")
         length = max(minlength, 1 + int(known.max()) if known.size else 0, 1 if known.size else 0)
+    length = integer("bincount", "length", length)
     if weights is not None and aval_of("bincount", weights, "weights").shape != aval.shape:
         raise ValueError(f"bincount: weights must have the shape of x, {aval.shape}, got {get_aval(weights).shape}")
     return _counted(x, weights, length)

@@ -218,7 +218,7 @@ def _split(function: str, ary: Any, indices_or_sections: Any, axis: int, uneven:
     shape = aval_of(function, ary, "ary").shape
     axis = canonical_axis(axis, len(shape), function)
     size = shape[axis]
-    if hasattr(indices_or_sections, "__len__") or np.ndim(indices_or_sections):
+    if hasattr(indices_or_sections, "__iter__") and np.ndim(indices_or_sections):
         cuts = integers(sequence(function, "indices_or_sections", indices_or_sections), function, "indices_or_sections")
         bounds = [0, *[slice(cut).indices(size)[1] for cut in cuts], size]
         sizes = [max(0, high - low) for low, high in pairwise(bounds)]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend import dtypes
-from primax.extend.core import Array, config, get_aval
+from primax.extend.core import Array, ShapeError, config, get_aval
 from primax.extend.provisional.arguments import canonical_axes, canonical_axis, integer, listed, sequence
 from primax.extend.provisional.precision import PrecisionLike, canonicalize_precision
 from primax.extend.provisional.sharding import unreduced_params, with_out_sharding
@@ -184,7 +184,7 @@ def _matmul(a: Any, b: Any, precision: Any = None, preferred_element_type: Any =
     (a, b), preferred = prepared("matmul", (a, b), preferred_element_type)
     x, y = get_aval(a).shape, get_aval(b).shape
     if not x or not y:
-        raise TypeError(f"matmul: arguments must have an axis, got shapes {x} and {y}; multiply by numbers with *")
+        raise ShapeError(f"matmul: arguments must have an axis, got shapes {x} and {y}; multiply by numbers with *")
     inner = max(len(y) - 2, 0)
     if x[-1] != y[inner]:
         raise TypeError(

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend import dtypes
 from primax.extend.core import Array, Tracer, get_aval, tree
-from primax.extend.provisional.arguments import among, canonical_axis, naming
+from primax.extend.provisional.arguments import among, canonical_axis, naming, nearest
 from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import asarray
 from primax.numpy.division import floor_divide
@@ -28,6 +28,10 @@ from primax.numpy.ufuncs import add, multiply, subtract
 from primax.plugins.structural import concatenate_p, convert_element_type_p, pad_p, rev_p
 
 __all__ = ["pad"]
+
+
+class ModeError(ValueError, NotImplementedError):
+    """No way to pad has this name; in JAX this is a NotImplementedError."""
 
 
 @one_program("pad_width mode")
@@ -69,7 +73,8 @@ def pad(
     if callable(mode):
         return _by_function(array, widths, mode, kwargs)
     if not isinstance(mode, str) or not among(mode, _OPTIONS):
-        raise ValueError(f"pad: mode must be one of {', '.join(_OPTIONS)}, got {mode!r}")
+        similar = nearest(mode, _OPTIONS) if isinstance(mode, str) else ""
+        raise ModeError(f"pad: mode must be one of {', '.join(_OPTIONS)}, got {mode!r}{similar}")
     unknown = sorted(kwargs.keys() - _OPTIONS[mode])
     if unknown:
         raise ValueError(f"pad: mode {mode!r} has no option {unknown[0]!r}")

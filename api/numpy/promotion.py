@@ -14,7 +14,7 @@ from primax.extend import core, dtypes
 from primax.extend.core import Array, ShapedArray, ShapeError, Tracer, current_trace, get_aval
 from primax.extend.interpreters import ad
 from primax.extend.provisional import runtime
-from primax.extend.provisional.arguments import integers, listed, naming, of_call
+from primax.extend.provisional.arguments import incompatible_shapes, integers, listed, naming, of_call
 from primax.extend.provisional.avals import array_of, has_extended_dtype
 from primax.plugins.comparison import ne_p
 from primax.plugins.structural import broadcast_in_dim_p, convert_element_type_p, warn_if_real
@@ -75,7 +75,10 @@ def number_aval(function: str, x: Any) -> ShapedArray:
     """
     aval = aval_of(function, x)
     if has_extended_dtype(aval):
-        raise TypeError(f"{function}: its argument must be an array of numbers or booleans, got {aval.str_short()}")
+        hint = dtypes.instead_of_arithmetic(aval.dtype)
+        raise TypeError(
+            f"{function}: its argument must be an array of numbers or booleans, got {aval.str_short()}{hint}"
+        )
     return aval
 
 
@@ -309,9 +312,7 @@ def broadcast(function: str, args: Sequence[Any], scalars: bool = True) -> list[
             if common:
                 common = joint_shape(shapes)
                 if common is None:
-                    raise ShapeError(
-                        f"{function}: shapes must be equal or 1 from the right to broadcast, got {_listed(shapes)}"
-                    )
+                    raise ShapeError(f"{function} got {incompatible_shapes(shapes)}")
                 break
             common = shape
     out = []

@@ -9,7 +9,14 @@ import numpy as np
 
 from primax.extend import dtypes
 from primax.extend.core import Array, Tracer, get_aval
-from primax.extend.provisional.arguments import canonical_axes, canonical_axis, canonical_shape, listed, read_size
+from primax.extend.provisional.arguments import (
+    canonical_axes,
+    canonical_axis,
+    canonical_shape,
+    integer,
+    listed,
+    read_size,
+)
 from primax.extend.provisional.avals import unwrap
 from primax.extend.provisional.sharding import with_out_sharding
 from primax.extend.provisional.typing import ArrayLike, Axes, ShardingLike
@@ -229,7 +236,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     first, second = plane
     order = list(range(rank))
     order[first], order[second] = second, first
-    turns = k % 4
+    turns = integer("rot90", "k", k) % 4
     if turns == 0:
         return asarray(m)
     if turns == 2:

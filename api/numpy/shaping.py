@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 
 from primax.extend import dtypes
-from primax.extend.core import Array, get_aval
+from primax.extend.core import Array, ShapeError, get_aval
 from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis, integer, integers, listed
 from primax.extend.provisional.sharding import with_out_sharding
 from primax.extend.provisional.typing import ArrayLike, Axes, DeviceLike, DTypeLike, ShapeLike, ShardingLike
@@ -18,6 +18,7 @@ from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape
 from primax.plugins import structural
 from primax.plugins.structural import reshape_p, squeeze_p, transpose_p
+from primax.plugins.structural.shapes import insert_axes
 
 __all__ = [
     "astype",
@@ -111,7 +112,7 @@ def _resolved(own: tuple[int, ...], shape: Any) -> tuple[int, ...]:
     total = math.prod(own)
     if -1 in sizes:
         if sizes.count(-1) > 1:
-            raise ValueError(f"reshape: shape must have at most one -1, got {sizes}")
+            raise ShapeError(f"reshape: shape can only specify one unknown axis size with a -1, got {sizes}")
         known = -math.prod(sizes)
         missing = total // known if known and total % known == 0 else 0
         if missing * known != total or (known == 0 and total):
@@ -173,7 +174,7 @@ def transpose(a: ArrayLike, axes: Sequence[SupportsIndex] | None = None) -> Arra
         return permuted(a, tuple(range(rank))[::-1])
     order = canonical_axes(axes, rank, "transpose")
     if len(order) != rank:
-        raise ValueError(f"transpose: axes must name each of {rank} axes, got {tuple(axes)}")
+        raise ShapeError(f"transpose: axes must name each of {rank} axes, got {tuple(axes)}")
     return permuted(a, order)
 
 
@@ -302,7 +303,7 @@ def expand_dims(a: ArrayLike, axis: Axes) -> Array:
       ValueError: an axis is out of range or repeated.
     """
     aval_of("expand_dims", a, "a")
-    return structural.expand_dims(a, integers(listed(axis), "expand_dims", "axis"))
+    return insert_axes(a, listed(axis), "axis")
 
 
 def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: ShardingLike | None = None) -> Array:

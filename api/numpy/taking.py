@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend import backend, dtypes
 from primax.extend.core import Array, ConcretizationTypeError, Tracer, get_aval
-from primax.extend.provisional.arguments import among, canonical_axis, sequence
+from primax.extend.provisional.arguments import ArgumentError, among, canonical_axis, sequence
 from primax.extend.provisional.avals import array_of
 from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.at import Reference, converted
@@ -49,7 +49,7 @@ _ALL = slice(None)
 def _integers(function: str, indices: Any) -> Any:
     aval = aval_of(function, indices, "indices")
     if not dtypes.is_integer(aval.dtype):
-        raise TypeError(f"{function}: indices must be integers, got {aval.str_short()}")
+        raise ArgumentError(f"{function}: indices must be integers, got {aval.str_short()}")
     return read_entries((indices,))[0]
 
 

@@ -16,6 +16,7 @@ from primax.core.arguments import (
     integer,
     name_of,
     naming,
+    nearest,
     numpy_dtype,
     one_or_several,
     real_number,
@@ -25,6 +26,7 @@ from primax.core.arguments import (
 )
 from primax.core.caller import warn_caller
 from primax.core.diagnostics import of_call, shorten
+from primax.core.errors import ArgumentError
 from primax.core.text.debug_info import source_of
 from primax.extend import core, dtypes
 from primax.extend.dimensions import is_symbolic_dim
@@ -32,6 +34,7 @@ from primax.extend.provisional.dimensions import as_size
 from primax.interpreters.call_signature import STATIC, argument_positions, aval_of, avals_of, split_arguments
 
 __all__ = [
+    "ArgumentError",
     "STATIC",
     "among",
     "argument_positions",
@@ -42,6 +45,7 @@ __all__ = [
     "canonical_shape",
     "check_function",
     "check_hashable",
+    "incompatible_shapes",
     "index_dtype",
     "inserted",
     "integer",
@@ -50,6 +54,7 @@ __all__ = [
     "listed",
     "name_of",
     "naming",
+    "nearest",
     "numpy_dtype",
     "of_call",
     "one_or_several",
@@ -113,6 +118,17 @@ def read_size(function: str, argument: str, value: Any, most: int = 2**59 - 1) -
     if type(size) is int and size > most:
         raise ValueError(f"{function}: {argument} must be at most {most}, got {size}")
     return size
+
+
+def incompatible_shapes(shapes: Sequence[Any]) -> str:
+    """What errors say about shapes that do not broadcast: all of them, and the first axis in which two differ."""
+    text = f"incompatible shapes for broadcasting: {', '.join([str(tuple(shape)) for shape in shapes])}"
+    for axis in range(-1, -max(map(len, shapes)) - 1, -1):
+        sizes = dict.fromkeys([shape[axis] for shape in shapes if len(shape) >= -axis and shape[axis] != 1])
+        if len(sizes) > 1:
+            different = " and ".join(map(str, sizes))
+            return f"{text}. Counted from the last axis, sizes must be equal or 1, but axis {axis} has {different}"
+    return text
 
 
 def listed(values: Any) -> tuple[Any, ...]:

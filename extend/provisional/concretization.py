@@ -81,7 +81,7 @@ def explain(tracer: Any, asked: str) -> tuple[str, str]:
         `truth` for the remedy alone, where an array of several elements is a condition.
     """
     frame: FrameType | None = sys._getframe(2)  # without the function that imports this one
-    while frame is not None and frame.f_code.co_filename in _BETWEEN:
+    while frame is not None and (frame.f_code.co_filename in _BETWEEN or frame.f_code.co_name == "__bool__"):
         frame = frame.f_back
     if asked == "truth":  # of an array with several elements
         place = ("", "", "") if frame is None or is_internal(frame.f_code.co_filename) else _source(frame)

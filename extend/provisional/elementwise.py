@@ -11,7 +11,7 @@ import numpy as np
 from primax.extend import core, dtypes
 from primax.extend.core import ShapedArray
 from primax.extend.interpreters import ad, batching, mlir
-from primax.extend.provisional.arguments import of_call
+from primax.extend.provisional.arguments import incompatible_shapes
 from primax.extend.rule_types import Row
 
 __all__ = [
@@ -98,7 +98,8 @@ def elementwise_abstract_eval(
         for i, (aval, accept) in enumerate(zip(avals, accepts, strict=True)):
             if aval.dtype not in accept:
                 which = "its argument" if len(avals) == 1 else f"argument {i}"
-                raise TypeError(f"{name}: {which} must be {accept.name}, got {aval.str_short()}")
+                hint = dtypes.instead_of_arithmetic(aval.dtype)
+                raise TypeError(f"{name}: {which} must be {accept.name}, got {aval.str_short()}{hint}")
         first = avals[0]
         shape = first.shape
         for aval in avals[1:]:
@@ -126,9 +127,11 @@ def _joint_shape(name: str, x: tuple[int, ...], y: tuple[int, ...], same: bool) 
         raise TypeError(f"{name}: arguments must have one shape, or none, got shapes {x} and {y}")
     if len(x) == len(y) and all(m == n or m == 1 or n == 1 for m, n in zip(x, y, strict=True)):
         return tuple([n if m == 1 else m for m, n in zip(x, y, strict=True)])
+    if len(x) == len(y):
+        raise TypeError(f"{name} got {incompatible_shapes([x, y])}")
     raise TypeError(
-        f"{name}: arguments must have one shape, or none, or differ in axes of length 1, got shapes {x} and {y}; "
-        "primax.numpy broadcasts ranks"
+        f"{name}: arrays must have the same number of dimensions, got {len(x)} and {len(y)} of shapes {x} and {y}; "
+        f"numpy.{name} of primax broadcasts ranks"
     )
 
 
@@ -199,9 +202,7 @@ def like(x: Any, value: Any) -> Any:
     try:
         return aval.dtype.type(value)
     except TypeError:
-        raise TypeError(
-            f"arithmetic is not defined for values of dtype {dtypes.short_dtype_name(aval.dtype)}{of_call()}"
-        ) from None
+        raise dtypes.no_arithmetic(aval.dtype) from None
 
 
 def ir_full(value: Any, aval: Any) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 
 from primax.core import _jaxlib
 from primax.core.arguments import integer, sequence
+from primax.core.errors import ArgumentError
 from primax.core.placement import Space
 from primax.core.trace_state import thread
 from primax.interpreters.runtime.devices.backends import devices as all_devices
@@ -239,6 +240,6 @@ def canonical_sharding(function: str, argument: str, value: Any) -> Any:
                 f"copies them to the host, as NumPy arrays"
             )
         return None
-    raise TypeError(
+    raise ArgumentError(
         f"{function}: {argument} must be one of primax.devices(), a sharding, a PartitionSpec or None, got {value!r}"
     )

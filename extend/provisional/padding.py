@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.extend.core import ConcretizationTypeError
 from primax.extend.dimensions import max_dim
-from primax.extend.provisional.arguments import among, integers
+from primax.extend.provisional.arguments import among, integers, nearest
 from primax.extend.provisional.dimensions import as_size
 
 __all__ = ["dilated", "explicit_padding", "named_padding", "padtype_to_pads", "result_size", "transposed_padding"]
@@ -58,6 +58,10 @@ def padtype_to_pads(
     return named_padding("padtype_to_pads", in_shape, window_shape, window_strides, padding)
 
 
+class PaddingError(ValueError, RuntimeError):
+    """No padding has this name; in JAX this is a RuntimeError."""
+
+
 def named_padding(
     function: str, in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str
 ) -> list[tuple[int, int]]:
@@ -66,7 +70,10 @@ def named_padding(
     if kind == "VALID":
         return [(0, 0)] * len(in_shape)
     if not among(kind, ("SAME", "SAME_LOWER")):
-        raise ValueError(f"{function}: padding must be 'SAME', 'SAME_LOWER', 'VALID' or pairs, got {padding!r}")
+        similar = nearest(kind, ("VALID", "SAME", "SAME_LOWER"))
+        raise PaddingError(
+            f"{function}: padding must be 'SAME', 'SAME_LOWER', 'VALID' or pairs, got {padding!r}{similar}"
+        )
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
         size, window, stride = map(as_size, (size, window, stride))

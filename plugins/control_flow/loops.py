@@ -10,7 +10,7 @@ import numpy as np
 from primax.extend import core, dtypes
 from primax.extend.core import Array, ShapedArray, Tracer, get_aval, tree
 from primax.extend.dimensions import is_symbolic_dim, max_dim
-from primax.extend.provisional.arguments import aval_of, integer
+from primax.extend.provisional.arguments import ArgumentError, aval_of, integer
 from primax.extend.provisional.dimensions import as_array, as_size
 from primax.extend.provisional.tracing import thread
 from primax.extend.provisional.transformations import vmap
@@ -233,7 +233,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: _T, reverse: bool = F
     def combine(a: Any, b: Any) -> list[Any]:
         out, out_tree = tree.flatten(fn(tree.unflatten(in_tree, a), tree.unflatten(in_tree, b)))
         what = "associative_scan: fn must return the structure of elems"
-        tree.require_same_structure(what, in_tree, out_tree, "elems", "the result of fn")
+        tree.require_same_structure(what, in_tree, out_tree, "elems", "the result of fn", ArgumentError)
         return out
 
     return tree.unflatten(in_tree, scan_along(combine, leaves, places, reverse))

@@ -188,7 +188,7 @@ def _starts(function: str, indices: Any, shape: tuple[int, ...], negative: bool 
         indices = [_element(indices, i) for i in range(count[0])]
     starts = sequence(function, "start_indices", indices)
     if len(starts) != len(shape):
-        raise TypeError(
+        raise core.ShapeError(
             f"{function}: start_indices must have one entry per axis of operand, got {len(starts)} for shape {shape}"
         )
     if isinstance(negative, bool):
@@ -234,7 +234,7 @@ def _in_dtype(x: Any, dtype: Any) -> Array | np.ndarray | np.dtype[Any]:
 
 def _check_starts(name: str, operand: ShapedArray, starts: Sequence[ShapedArray]) -> None:
     if len(starts) != len(operand.shape):
-        raise TypeError(
+        raise core.ShapeError(
             f"{name}: start_indices must have one entry per axis of operand, got {len(starts)} "
             f"for {operand.str_short()}"
         )
@@ -250,7 +250,7 @@ def _check_starts(name: str, operand: ShapedArray, starts: Sequence[ShapedArray]
 def _slice_abstract_eval(operand: ShapedArray, *starts: ShapedArray, slice_sizes: tuple[int, ...]) -> ShapedArray:
     _check_starts("dynamic_slice", operand, starts)
     if len(slice_sizes) != len(operand.shape):
-        raise TypeError(
+        raise core.ShapeError(
             f"dynamic_slice: slice_sizes must have one entry per axis of operand, got {len(slice_sizes)} in "
             f"{slice_sizes} for {operand.str_short()}"
         )

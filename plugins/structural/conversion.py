@@ -13,7 +13,7 @@ from primax.extend.dimensions import is_symbolic_dim
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters.ad import linear_together
 from primax.extend.provisional import runtime
-from primax.extend.provisional.arguments import is_value, of_call, warn_caller
+from primax.extend.provisional.arguments import ArgumentError, is_value, of_call, warn_caller
 from primax.extend.provisional.dimensions import as_array
 from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.provisional.typing import ArrayLike, DTypeLike
@@ -144,9 +144,9 @@ def _limit(scalar: type, dtype: Any) -> float:
 
 def _convert_abstract_eval(operand: ShapedArray, *, new_dtype: Any, weak_type: bool) -> ShapedArray:
     if dtypes.is_extended(operand.dtype) != dtypes.is_extended(new_dtype):
-        raise TypeError(
+        raise ArgumentError(
             f"convert_element_type: new_dtype must be extended if and only if operand is, "
-            f"got {new_dtype} for {operand.str_short()}"
+            f"got {new_dtype} for {operand.str_short()}{dtypes.instead_of_arithmetic(operand.dtype)}"
         )
     return ShapedArray(operand.shape, new_dtype, weak_type, vma=operand.vma)
 

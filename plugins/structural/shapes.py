@@ -15,6 +15,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import (
     canonical_axes,
     canonical_shape,
+    incompatible_shapes,
     inserted,
     integer,
     integers,
@@ -162,11 +163,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
         for axis, size in enumerate(shape, rank - len(shape)):
             if size != 1 and size != result[axis]:
                 if result[axis] != 1:
-                    raise ValueError(
-                        f"broadcast_shapes: shapes must agree in each axis, counted from the last, or be 1, "
-                        f"got {result[axis]} and {size} in axis {axis - rank} of "
-                        f"{', '.join(map(str, read))}. Incompatible shapes for broadcasting"
-                    )
+                    raise ValueError(f"broadcast_shapes got {incompatible_shapes(read)}")
                 result[axis] = size
     return tuple(result)
 
@@ -181,10 +178,22 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     Raises:
       ValueError: an axis is out of range or repeated.
     """
+    return insert_axes(array, dimensions, "dimensions")
+
+
+def insert_axes(array: Any, dimensions: Sequence[int], argument: str) -> Array:
+    """`expand_dims`, with the name of its second argument for errors."""
     shape = get_aval(array).shape
-    listed = integers(dimensions, "expand_dims", "dimensions")
+    listed = integers(dimensions, "expand_dims", argument)
     rank = len(shape) + len(listed)
-    new = canonical_axes(listed, rank, "expand_dims", "dimensions")
+    if any(not -rank <= axis < rank for axis in listed):
+        raise AxisError(
+            f"expand_dims: {argument} must be in [{-rank}, {rank}) for a result of rank {rank}, got {tuple(listed)} "
+            f"for an array of rank {len(shape)}"
+        )
+    if len({axis % rank for axis in listed}) < len(listed):
+        raise ValueError(f"expand_dims: {argument} must be distinct axes of the result, got {tuple(listed)}")
+    new = [axis % rank for axis in listed]
     if not new and is_value(array):
         return array
     inserted = set(new)

@@ -242,7 +242,7 @@ def _slice_abstract_eval(
     params = {"start_indices": start_indices, "limit_indices": limit_indices, "strides": strides}
     for name, values in params.items():
         if values is not None and len(values) != len(shape):
-            raise TypeError(
+            raise core.ShapeError(
                 f"slice: {name} must have one entry per axis of operand, got {len(values)} in {values} "
                 f"for {operand.str_short()}"
             )

@@ -73,7 +73,7 @@ def test_segments_are_differentiated_compiled_and_mapped():
         ),
         (
             lambda: px.jit(ops.segment_sum)(DATA, IDS),
-            ValueError,
+            TypeError,
             "num_segments must be given where segment_ids are tra",
         ),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend.core import Array, get_aval
+from primax.extend.core import Array, ShapeError, get_aval
 from primax.numpy.promotion import broadcast_to_shape, promote
 from primax.numpy.ufuncs import to_inexact
 from primax.plugins.structural import broadcast_shapes
@@ -23,7 +23,7 @@ def matrices(function: str, a: Any, argument: str = "a") -> Any:
     """
     (a,) = inexact(function, a)
     if len(get_aval(a).shape) < 2:
-        raise ValueError(f"{function}: {argument} must have rank 2 or more, got shape {get_aval(a).shape}")
+        raise ShapeError(f"{function}: {argument} must have rank 2 or more, got shape {get_aval(a).shape}")
     return a
 
 

@@ -213,14 +213,14 @@ def test_numpy_arrays_on_the_left_give_arrays() -> None:
 
 @pytest.mark.parametrize("error", [TypeError, ValueError])  # which of them is JAX's depends on the ranks
 def test_shapes_that_do_not_fit_are_errors_of_both_kinds(error: type[Exception]) -> None:
-    refuses(error, "add: shapes must be equal or 1 from the right", operator.add, pnp.ones((2, 3)), pnp.ones(4))
+    refuses(error, "but axis -1 has 3 and 4", operator.add, pnp.ones((2, 3)), pnp.ones(4))
     refuses(error, "arrays must be of one rank", pnp.concatenate, [pnp.ones(3), pnp.ones((2, 2))])
 
 
 def test_shapes_that_do_not_broadcast_are_refused() -> None:
     refuses(
         TypeError,
-        "add: shapes must be equal or 1 from the right to broadcast, got (3,), (4,)",
+        "add got incompatible shapes for broadcasting: (3,), (4,)",
         operator.add,
         pnp.ones(3),
         pnp.ones(4),
@@ -242,7 +242,7 @@ def test_broadcasting_agrees_with_numpy(left: tuple[int, ...], right: tuple[int,
     try:
         expected = np.broadcast_shapes(left, right)
     except ValueError:
-        with pytest.raises(TypeError, match="to broadcast"):
+        with pytest.raises(TypeError, match="for broadcasting"):
             px.eval_shape(pnp.add, np.zeros(left), np.zeros(right))
         return
     for function in (
