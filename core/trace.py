@@ -298,18 +298,6 @@ class Tracer(Operand):
         """The bytes of the value, if this tracer has one."""
         return self._host("bytes").tobytes(order)
 
-    addressable_data = _only_of_arrays("addressable_data")
-    delete = _only_of_arrays("delete")
-    devices = _only_of_arrays("devices")
-    is_deleted = _only_of_arrays("is_deleted")
-    on_device_size_in_bytes = _only_of_arrays("on_device_size_in_bytes")
-    unsafe_buffer_pointer = _only_of_arrays("unsafe_buffer_pointer")
-    addressable_shards = property(_only_of_arrays("addressable_shards"))
-    committed = property(_only_of_arrays("committed"))
-    global_shards = property(_only_of_arrays("global_shards"))
-    is_fully_addressable = property(_only_of_arrays("is_fully_addressable"))
-    is_fully_replicated = property(_only_of_arrays("is_fully_replicated"))
-
     def _refusal(self, kind: type[TypeError], asked: str) -> TypeError:
         """The error for a conversion to a Python or NumPy value; if the tracer has escaped, it reports that."""
         return kind(tracer_message(self, asked)) if self._trace.alive else escaped(self)
@@ -325,6 +313,12 @@ class Tracer(Operand):
 
     def __reduce__(self) -> Any:
         raise self._refusal(ConcretizationTypeError, "pickle")
+
+
+for _name in "addressable_data delete devices is_deleted on_device_size_in_bytes unsafe_buffer_pointer".split():
+    setattr(Tracer, _name, _only_of_arrays(_name))
+for _name in "addressable_shards committed global_shards is_fully_addressable is_fully_replicated".split():
+    setattr(Tracer, _name, property(_only_of_arrays(_name)))
 
 
 def escaped(tracer: Tracer) -> UnexpectedTracerError:

@@ -365,10 +365,7 @@ def avals_of(
 
 
 def check_outputs(leaves: Sequence[Any], out_tree: Any, fun: Any, name: str | None = None) -> None:
-    """Raise an error for a result of a function, or of the function of a name, that is not an array.
-
-    The message names the path of the result, and the line of the function.
-    """
+    """Raise an error for a result of a function (or its name) that is not an array, with its path and the line."""
     for i, x in enumerate(leaves):
         try:
             get_aval(x)

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from primax.extend.provisional import avals as avals
     from primax.extend.provisional import compiled_function as compiled_function
     from primax.extend.provisional import compiler_attributes as compiler_attributes
+    from primax.extend.provisional import complex_forms as complex_forms
     from primax.extend.provisional import computations as computations
+    from primax.extend.provisional import concretization as concretization
     from primax.extend.provisional import derivatives as derivatives
     from primax.extend.provisional import dimensions as dimensions
     from primax.extend.provisional import dividing as dividing
@@ -45,7 +47,9 @@ __all__ = [
     "boundaries",
     "compiled_function",
     "compiler_attributes",
+    "complex_forms",
     "computations",
+    "concretization",
     "derivatives",
     "dimensions",
     "dividing",
