@@ -6,6 +6,7 @@ import ast
 import inspect
 import io
 import keyword
+import re
 import tokenize
 from html import escape
 from types import ModuleType
@@ -52,5 +53,6 @@ def _colored(token: tokenize.TokenInfo, text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Text of a terminal as a `<pre>`."""
-    return f"<pre>{escape(text.strip())}</pre>"
+    """Text of a terminal as a `<pre>`, without the colours that FORCE_COLOR demands."""
+    without_colours = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    return f"<pre>{escape(without_colours.strip())}</pre>"
