@@ -164,20 +164,21 @@ def api_boundary(value: _T) -> _T:
     """
     if isinstance(value, FunctionType):
         code = value.__code__
-        if not (code.co_consts and code.co_consts[-1] is leave) and _is_own(value.__globals__["__name__"]):
+        if not (code.co_consts and code.co_consts[-1] is leave) and _is_own(str(value.__globals__.get("__name__"))):
             value.__code__ = _with_handler(code)
         if hasattr(value, "__wrapped__"):
             api_boundary(value.__wrapped__)
-    elif isinstance(value, type):
-        if value not in _marked and _is_own(value.__module__):
-            _marked.add(value)
-            for attribute in list(vars(value).values()):
-                _mark_attribute(attribute)
-            for base in value.__bases__:
-                api_boundary(base)
-    elif _is_own(type(value).__module__):
+        return value
+    if isinstance(value, type) and value not in _marked and _is_own(value.__module__):
+        _marked.add(value)
+        for attribute in list(vars(value).values()):
+            _mark_attribute(attribute)
+        for base in value.__bases__:
+            api_boundary(base)
+    if isinstance(value, functools.partial):  # ufuncs
+        api_boundary(value.func)
+    if _is_own(type(value).__module__):
         api_boundary(type(value))
-        api_boundary(getattr(value, "func", None))  # of a partial function, as ufuncs are
     return value
 
 
@@ -218,8 +219,11 @@ def _mark(module: ModuleType) -> None:
         waiting = {name: namespace.pop(name) for name in names if isinstance(namespace[name], FunctionType)}
         namespace["__getattr__"] = _first_use(module, waiting, namespace.get("__getattr__"))
     for name in (*names, "__getattr__"):
-        if name in namespace:
-            api_boundary(namespace[name])
+        value = namespace.get(name)
+        if isinstance(value, ModuleType) and value.__name__.startswith(f"{module.__name__}."):
+            _mark(value)  # imported by the package
+        else:
+            api_boundary(value)
 
 
 def _first_use(
@@ -299,4 +303,5 @@ def mark_modules() -> None:
     _mark_unnamed()
     for name in {"primax", *_OF_AUTHORS}.intersection(sys.modules):
         _mark(sys.modules[name])
-    sys.meta_path.insert(0, _Finder)
+    if _Finder not in sys.meta_path:
+        sys.meta_path.insert(0, _Finder)

@@ -58,11 +58,8 @@ def shorten(error: BaseException) -> None:
       error: the exception; those that it was raised from, and those of a group, are shortened as well.
     """
     mode = traceback_filtering.value
-    if mode == "auto":
-        mode = "tracebackhide" if _in_ipython() else "remove_frames"
     if mode == "off":
         return
-    hide = _mark_frames if mode == "tracebackhide" else _remove_frames
     pending, seen = [error], set()
     changed = False
     while pending:
@@ -70,16 +67,18 @@ def shorten(error: BaseException) -> None:
         if id(one) in seen:
             continue
         seen.add(id(one))
-        changed |= hide(one)
-        if type(one) is XlaError and _FRAME.search(str(one)):
-            one.args = (_FRAME.sub(_unless_internal, str(one)),)
-            one.__class__ = _ShortXlaError
+        changed |= _shorten_one(one, mode)
         pending += [other for other in (one.__cause__, one.__context__) if other is not None]
         if isinstance(one, BaseExceptionGroup):
             pending += one.exceptions
-    if changed and mode == "remove_frames" and not _said and "PYTEST_CURRENT_TEST" not in os.environ:
+    if changed and mode in ("auto", "remove_frames") and not (_said or _under_pytest() or _in_ipython()):
         _said.append(_NOTE)
         error.add_note(_NOTE)
+
+
+def _under_pytest() -> bool:
+    """Whether a test of pytest runs, which may compare notes with a pattern."""
+    return "PYTEST_CURRENT_TEST" in os.environ
 
 
 def _in_ipython() -> bool:
@@ -109,16 +108,27 @@ def _hidden(traceback: TracebackType | None) -> tuple[list[TracebackType], list[
     return lines, hidden
 
 
-def _remove_frames(error: BaseException) -> bool:
-    """Give an exception a traceback without hidden lines; return whether there were some."""
+def _shorten_one(error: BaseException, mode: str) -> bool:
+    """Hide lines in the traceback of one exception; return whether there were some."""
+    if type(error) is XlaError and _FRAME.search(str(error)):
+        error.args = (_FRAME.sub(_unless_internal, str(error)),)
+        error.__class__ = _ShortXlaError
     lines, hidden = _hidden(error.__traceback__)
     if not any(hidden):
         return False
+    # IPython shows the innermost line even if it is marked, so those within the user's innermost line are removed.
+    last = hidden[::-1].index(False) if False in hidden else len(hidden)
+    keeps = len(hidden) - last if mode == "auto" and _in_ipython() else len(hidden) if mode == "tracebackhide" else 0
     shown: TracebackType | None = None
-    for line, hide in zip(reversed(lines), reversed(hidden), strict=True):
-        if not hide:
+    for i, line in reversed(list(enumerate(lines))):
+        if hidden[i] and i < keeps:
+            line.tb_frame.f_locals["__tracebackhide__"] = True
+        if not hidden[i] or i < keeps:
             shown = TracebackType(shown, line.tb_frame, line.tb_lasti, line.tb_lineno)
     error.__traceback__ = shown
+    context = error.__context__
+    if context is not None and context.__traceback__ is not None and all(_hidden(context.__traceback__)[1]):
+        error.__suppress_context__ = True  # primax has raised it, and has handled it
     return True
 
 
@@ -135,12 +145,3 @@ class _ShortXlaError(XlaError):  # type: ignore[misc]
 
 _ShortXlaError.__name__, _ShortXlaError.__qualname__ = XlaError.__name__, XlaError.__qualname__
 _ShortXlaError.__module__ = XlaError.__module__
-
-
-def _mark_frames(error: BaseException) -> bool:
-    """Mark hidden lines for debuggers and test runners; return whether there were some."""
-    lines, hidden = _hidden(error.__traceback__)
-    for line, hide in zip(lines, hidden, strict=True):
-        if hide:
-            line.tb_frame.f_locals["__tracebackhide__"] = True
-    return any(hidden)
