@@ -21,6 +21,7 @@ from primax.core.rules import load_plugins, rule_tables
 from primax.extend.host import metadata
 from primax.extend.host.plugin_host import host
 from primax.extend.host.samples import Sample, samples_of
+from primax.extend.options import traceback_filtering
 from primax.extend.testing.batching import check_batch, check_batch_sizes
 from primax.extend.testing.case import Case
 from primax.extend.testing.composition import (
@@ -166,7 +167,8 @@ class Check:
     def run(self) -> Outcome:
         """Run the check; this never raises an error."""
         start = time.perf_counter()
-        status, message, *rules = self._attempt()
+        with traceback_filtering("off"):  # lines of primax say which rule has raised an error
+            status, message, *rules = self._attempt()
         if self.case is not None and self.name == _LAST:
             self.case.forget()
         return self._outcome(status, message, time.perf_counter() - start, tuple(rules))
