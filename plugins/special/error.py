@@ -89,6 +89,25 @@ def _erfc_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Sequence[Any]:
     return (_wide_erfc if ctx.avals_in[0].dtype == np.float64 else _narrow_erfc)(ctx, x)
 
 
+def _double_erf_inv(x: Num, near: Num) -> Num:
+    """A step of Newton's method, by erfc in the tails: XLA's function of double precision has ten digits there."""
+    size, root = abs(x), abs(near)
+    excess = select(size < 0.5, Num(erf_p.bind(root.value)) - size, (1 - size) - Num(erfc_p.bind(root.value)))
+    better = root - excess * (root * root).exp() / _SLOPE
+    return select(size < 1, select(x < 0, -better, better), near)
+
+
+_plain_erf_inv = mlir.nary("chlo.erf_inv")
+_better_erf_inv = formula(_double_erf_inv)
+
+
+def _erf_inv_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Sequence[Any]:
+    outs = _plain_erf_inv(ctx, x)
+    if ctx.avals_in[0].dtype != np.float64:
+        return outs
+    return _better_erf_inv(ctx.replace(avals_in=[*ctx.avals_in, *ctx.avals_out]), x, *outs)
+
+
 def _bell(x: Any, scale: float) -> Array:
     """scale * exp(-x**2); in float64 by a number of fewer digits, whose square is exact, and a series in the rest."""
     if core.get_aval(x).dtype != np.float64:
@@ -113,7 +132,7 @@ RULES: Table = dict(
         row(
             erf_inv_p,
             FLOATING,
-            "chlo.erf_inv",
+            _erf_inv_lowering,
             lambda t, out, x: mul(t, mul(exp(square(out)), like(x, 1 / _SLOPE))),
             uses_result=True,
             at=((0.3, -0.6, 0.8),),

@@ -58,8 +58,9 @@ def _checked(value: object, real: bool) -> mpf | mpc:
 class Derivatives:
     """The value of a function at a point, and its partial derivatives by central differences.
 
-    The step is ``2**-step`` times the distance to the next of the `singular` points of each argument, and a second,
-    smaller step must give the same derivative to twice the digits that are compared.
+    The step is ``2**-step`` times the distance to the next of the `singular` points of each argument, and to 0, unless
+    the function of one argument is smooth elsewhere. A second, smaller step must give the same derivative to twice the
+    digits that are compared.
     """
 
     def __init__(
@@ -69,8 +70,10 @@ class Derivatives:
         digits: int,
         step: int,
         precision: int,
+        is_smooth_elsewhere: bool = False,
     ) -> None:
         self.function, self.singular, self.digits = function, singular, digits
+        self.is_smooth_elsewhere = is_smooth_elsewhere
         self.step, self.agreement = step, mpf(2) ** -(precision + 10)
 
     def at(self, point: Sequence[complex], orders: int) -> list[list[mpf | mpc] | None]:
@@ -102,7 +105,10 @@ class Derivatives:
     def _scale(self, index: int, point: Sequence[complex]) -> mpf:
         x = point[index]
         others = [mpf(abs(y)) for i, y in enumerate(point) if i != index and y]
-        scale = min([mpf(1), *others]) if x == 0 else min(mpf(1), mpf(abs(x)))
+        if len(point) == 1 and self.is_smooth_elsewhere:
+            scale = mpf(1)
+        else:
+            scale = min([mpf(1), *others]) if x == 0 else min(mpf(1), mpf(abs(x)))
         for singular in self.singular[index] if index < len(self.singular) else ():
             distance = abs(_number(x, self.digits) - singular)
             if distance:

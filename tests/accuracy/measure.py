@@ -135,7 +135,8 @@ def exact(function: Function, form: Format, at: Sequence[tuple[complex, ...]]) -
     """For each point a list of the value, the gradient and the second derivatives; None where not known."""
     digits, step = SPECIAL_DIGITS[form.name] if function.special else DIGITS[form.name]
     singular = function.singular if function.singular is not None else function.landmarks
-    machine = Derivatives(function.exact, singular, digits, step, form.precision)
+    smooth = function.singular is not None
+    machine = Derivatives(function.exact, singular, digits, step, form.precision, smooth)
     limits = (
         {s: limit(function.exact, s, 2000 if function.special else 3000) for s in (1, -1)}
         if function.arity == 1

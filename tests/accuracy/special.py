@@ -57,6 +57,12 @@ def _tiny(orders):
     )
 
 
+_BESIDE_ONE = Limit(
+    "a and b within 0.1 of 1, values",
+    _ZERO,
+    lambda a, b: np.maximum(np.abs(a - 1), np.abs(b - 1)) < 0.1,
+    orders=(0,),
+)
 _BELL = Limit(
     "abs(x) near 9.4, and 26.6 in float64, second derivative",
     "it is a multiple of the first derivative, which is below the smallest normal number",
@@ -65,11 +71,18 @@ _BELL = Limit(
 )
 
 _POWER = Limit(
-    "abs(y) > 100, second derivatives",
+    "abs(y) or abs(y log(x)) > 100, derivatives",
     "a power of a rounded exponent of this size has the error of its logarithm so many times",
-    lambda x, y: np.abs(y) > 100,
-    orders=(2,),
+    lambda x, y: (np.abs(y) > 100) | (np.abs(y * np.log(np.abs(x) + 1e-300)) > 100),
+    orders=(1, 2),
     at_most=1000,
+)
+_LOGARITHMS = Limit(
+    "abs(log(y)) > 8",
+    "the logarithms of x and y are rounded before they are subtracted",
+    lambda x, y: np.abs(np.log(y)) > 8,
+    orders=(0, 1),
+    at_most=2048,
 )
 
 
@@ -284,6 +297,7 @@ FUNCTIONS = (
         (0.0,),
         domain=_positive,
         limits=(
+            _LOGARITHMS,
             Limit(
                 "y near e x, derivative by x", _ZERO, lambda x, y: np.abs(1 + np.log(x) - np.log(y)) < 0.1, orders=(1,)
             ),
@@ -295,15 +309,7 @@ FUNCTIONS = (
         (0.0,),
         (0.0,),
         domain=_positive,
-        limits=(
-            Limit(
-                "abs(log(y)) > 8, values",
-                "the logarithms of x and y are rounded before they are subtracted",
-                lambda x, y: np.abs(np.log(y)) > 8,
-                orders=(0,),
-                at_most=2048,
-            ),
-        ),
+        limits=(_LOGARITHMS,),
     ),
     _several(
         "boxcox",
@@ -321,7 +327,7 @@ FUNCTIONS = (
         domain=lambda x, y: x > -1,
         limits=(_POWER,),
     ),
-    _several("betaln", _betaln, (0.0, 1.0), (0.0, 1.0), domain=_positive, limits=(_tiny((2,)),)),
+    _several("betaln", _betaln, (0.0, 1.0), (0.0, 1.0), domain=_positive, limits=(_tiny((2,)), _BESIDE_ONE)),
     _several(
         "beta",
         lambda a, b: mp.exp(_betaln(a, b)),
