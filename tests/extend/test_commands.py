@@ -31,6 +31,7 @@ from primax.__main__ import COMMANDS
 from primax.core.rules import new_rule_table, rule_tables
 from primax.extend import core, define_primitive, derive, hookimpl, plugins
 from primax.extend.commands import main
+from primax.extend.commands.common import warn_of_inactive
 from primax.extend.commands.dispatch import command_names
 from primax.extend.commands.style import has_colours, short_paths
 from primax.extend.commands.table import facts, render
@@ -341,6 +342,16 @@ def test_env_shows_what_a_bug_report_needs(call: Any, guest: Any, monkeypatch: p
     assert "UNRELATED" not in text
     assert re.search(r"^  guest +active", text, re.MULTILINE)
     assert {each["platform"] for each in found["platforms"]} >= {"cpu"}
+
+
+def test_warnings_of_many_inactive_plugins_are_folded(capsys: pytest.CaptureFixture[str]) -> None:
+    records: list[Any] = [types.SimpleNamespace(state="failed", reason=f"reason {number}") for number in range(9)]
+    warn_of_inactive(records[:4])
+    assert len(capsys.readouterr().err.splitlines()) == 4
+    warn_of_inactive(records)
+    *first, last = capsys.readouterr().err.splitlines()
+    assert first == [f"primax: warning: reason {number}" for number in range(3)]
+    assert last == "primax: warning: 6 more plugins failed or were refused; `primax plugins --load` shows them"
 
 
 def test_the_version_is_shown(call: Any) -> None:
