@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 import sys
 import time
 from importlib import import_module
@@ -73,7 +74,10 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print(_summary(report))
         if report.failed:
-            print(f"\n{short_paths(report.explained())}")
+            text = re.sub(
+                r"^failed\b.*$", lambda head: paint(head[0], "bold", "red"), report.explained(), flags=re.MULTILINE
+            )
+            print(f"\n{short_paths(text)}")
         print()
         if arguments.verbose:
             print("\n".join(part for line in _reasons(report) for part in wrapped(line, terminal_width())))

@@ -12,7 +12,7 @@ from checkout import ROOT, python_files
 from resolves import unresolved
 
 from primax.porting.lookup import ported_path
-from primax.porting.table import public_names
+from primax.porting.table import public_names, table
 
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES += sorted((ROOT / "examples").glob("**/README.md"))
@@ -86,6 +86,8 @@ def test_shown_names_are_there() -> None:
     names = [f"{module}.{name}" for module, names in public_names().items() for name in names]
     ported = {path: name for name in (*names, *public_names()) if (path := ported_path(name)) is not None}
     assert len(ported) > 2000
+    for row in table().modules.values():
+        ported.update(dict.fromkeys((*row.names.values(), *row.renamed.values(), *filter(None, [row.to])), row.name))
     for path, name in ported.items():
         if path.startswith("primax."):
             places[path].append(f"written by `primax port` for {name}")
