@@ -157,6 +157,7 @@ def environment(word_size: int) -> dict[str, str]:
         "JAX_COMPILATION_CACHE_DIR": "",
         "PRIMAX_ENABLE_X64": wide,
         "JAX_ENABLE_X64": wide,
+        "PRIMAX_TRACEBACK_FILTERING": "off",  # findings name lines of primax
         "PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]),
     }
 

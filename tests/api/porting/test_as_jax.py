@@ -204,6 +204,18 @@ assert private.config is config is jax.config and not private.enable_x64.value
 assert config.jax_traceback_filtering == "auto" and config.jax_enable_compilation_cache is True
 config.update("jax_traceback_filtering", "off")
 assert config.jax_traceback_filtering == config.read("jax_traceback_filtering") == "off"
+from jax._src import traceback_util
+import traceback
+@traceback_util.api_boundary
+def wrong():
+    jax.numpy.ones(2) @ jax.numpy.ones(3)
+def lines(mode):
+    config.update("jax_traceback_filtering", mode)
+    try:
+        wrong()
+    except TypeError as error:
+        return [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+assert lines("auto") == ["lines", "wrong"] and len(lines("off")) > 4
 config.update("jax_cpu_collectives_implementation", "gloo")
 config.update(name="jax_cpu_collectives_implementation", val="gloo")
 # Packages replace methods.
