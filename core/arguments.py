@@ -72,8 +72,9 @@ def wraps(fun: Any) -> Callable[[_F], _F]:
 
 def rename(function: Any, name: str) -> None:
     """Give a function that a factory made the name that users know; tracebacks and error messages show it, too."""
-    function.__name__ = function.__qualname__ = name
     inner = inspect.unwrap(function)
+    for named in (function, inner):
+        named.__name__ = named.__qualname__ = name
     inner.__code__ = inner.__code__.replace(co_name=name, co_qualname=name)
 
 
@@ -182,11 +183,10 @@ def numpy_dtype(function: str, argument: str, value: Any) -> np.dtype[Any]:
       TypeError: `value` does not name a dtype.
     """
     try:
-        dtype: np.dtype[Any] = np.dtype(value)
+        return np.dtype(value)
     except (TypeError, ValueError, SyntaxError, KeyError, AttributeError):
         hint = nearest(value, np.sctypeDict) if isinstance(value, str) else ""
         raise TypeError(f"{function}: {argument} must be a dtype, got {value!r}{hint}") from None
-    return dtype
 
 
 class naming:

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from primax.core.arguments import check_hashable
+from primax.core.arguments import check_hashable, nearest
 from primax.core.option import HASHABLE, Context, Option, options, settle, switch
 
 enable_x64 = switch(
@@ -113,8 +113,10 @@ class Config:
             short = next((name.removeprefix(prefix) for prefix in _PREFIXES if name.startswith(prefix)), name)
             option = options.get(_ALIASES.get(short, short))
         if option is None:
-            known = ", ".join(sorted(options))
-            raise AttributeError(f"config: name must be one of {known}, got {name!r}")
+            similar = nearest(name.removeprefix("jax_"), options) if isinstance(name, str) else ""
+            raise AttributeError(
+                f"Unrecognized config option: {name!r}{similar}; there are {', '.join(sorted(options))}"
+            )
         return option
 
 

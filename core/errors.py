@@ -99,7 +99,6 @@ XlaError = XlaRuntimeError
 for _class in [value for value in vars().values() if isinstance(value, type) and value.__module__ == __name__]:
     _class.__module__ = "primax.errors"  # where users find it
 
-# The first words of JAX's message, for which users search.
 ABSTRACT = "Abstract tracer value encountered where concrete value is expected"
 
 
@@ -123,8 +122,7 @@ def tracer_message(tracer: Any, asked: str, context: str = "", remedy: str = "")
     Args:
       tracer: the tracer.
       asked: what its value was asked for: `bool`, `int`, `index` or another name.
-      context: the request in words; by default made from `asked`.
-      remedy: the last sentence; by default made from `asked`.
+      context, remedy: the request in words and the last sentence; by default made from `asked`.
     """
     trace = tracer._trace
     context, remedy = (context, remedy) if context else explain(tracer, asked)

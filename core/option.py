@@ -156,8 +156,9 @@ class Option(_Cell):  # type: ignore[misc]
         """Return the value in its stored form, or raise an error that lists the allowed values."""
         try:
             return self.kind.check(value)
-        except (TypeError, ValueError):
-            raise ValueError(f"{self.short_name}: value must be {self.kind.allowed}, got {value!r}") from None
+        except (TypeError, ValueError) as error:
+            hint = str(error) if str(error)[:1] == ";" else ""
+            raise ValueError(f"{self.short_name}: value must be {self.kind.allowed}, got {value!r}{hint}") from None
 
     def update(self, value: Any) -> None:
         """Set the value for the process; overrides of threads keep their effect.

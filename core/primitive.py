@@ -253,8 +253,8 @@ class Primitive(Generic[Result]):
         for one in outs:
             if not isinstance(one, AbstractValue):
                 must = "avals" if self.multiple_results else "an aval"
-                typed = hasattr(one, "shape") and hasattr(one, "dtype")
-                hint = "; make it core.ShapedArray(shape, dtype)" if typed else ""
+                several = f"; several results need Primitive({self.name!r}, multiple_results=True)"
+                hint = several if isinstance(one, list | tuple) else "; make it core.ShapedArray(shape, dtype)"
                 raise rule_error(table, self, f"must return {must}, got {shorten(one)} for {shorten(avals)}{hint}")
             if isinstance(one, ShapedArray) and any(size < 0 for size in one.shape):
                 raise rule_error(table, self, f"must return sizes of axes that are not negative, got shape {one.shape}")

@@ -55,7 +55,7 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
         return axes
     counts = _leaves_under(axis_treedef, treedef)
     if counts is None:
-        rule = f"{name} specification must be a tree prefix of the corresponding value; a part may be one int or None"
+        rule = f"{name} specification must be a tree prefix of the corresponding value"
         raise ValueError("\n".join([*prefix_errors(axis_treedef, treedef, name=name), rule]))
     return [axis for axis, count in zip(axes, counts, strict=True) for _ in range(count)]
 

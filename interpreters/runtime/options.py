@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from primax.core._jaxlib import QUIET_LOADING, Device, guard_lib, release
+from primax.core.arguments import nearest
 from primax.core.config import (
     Config,
     check_rules,
@@ -98,7 +99,7 @@ def choice(*choices: str | None) -> Kind:
     def check(value: Any) -> Any:
         if (value is None or isinstance(value, str)) and value in choices:
             return value
-        raise ValueError
+        raise ValueError(nearest(value, filter(None, choices)) if isinstance(value, str) else "")
 
     return Kind(f"one of {', '.join(map(repr, choices))}", check)
 

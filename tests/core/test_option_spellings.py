@@ -52,7 +52,7 @@ def test_an_unknown_name_of_jax_is_refused_by_read_update_and_attribute():
         lambda: config.update("jax_no_such", 1),
         lambda: config.jax_no_such,
     ):
-        with pytest.raises(AttributeError, match="got 'jax_no_such'"):
+        with pytest.raises(AttributeError, match="Unrecognized config option: 'jax_no_such'"):
             ask()
 
 

@@ -46,6 +46,7 @@ def test_flatten_axes_names_every_path_that_fails() -> None:
     assert str(caught.value).splitlines() == [
         "vmap in_axes[0]['a']: a list of length 2 cannot match a list of length 1",
         "vmap in_axes[1]: a list of length 1 cannot match a tuple of length 1",
+        "vmap in_axes specification must be a tree prefix of the corresponding value",
     ]
 
 
