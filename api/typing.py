@@ -2,6 +2,7 @@
 
 from primax.extend.provisional.typing import (
     ArrayLike,
+    Arrays,
     Axes,
     AxisNames,
     Device,
@@ -16,6 +17,7 @@ from primax.extend.provisional.typing import (
 
 __all__ = [
     "ArrayLike",
+    "Arrays",
     "Axes",
     "AxisNames",
     "DTypeLike",

@@ -11,7 +11,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, ShapeError, Tracer, get_aval
 from primax.extend.provisional.arguments import canonical_axis, integers, read_size, sequence
-from primax.extend.provisional.typing import ArrayLike, DTypeLike
+from primax.extend.provisional.typing import ArrayLike, Arrays, DTypeLike
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.indexing import take_slice, unstack
 from primax.numpy.programs import one_program
@@ -61,7 +61,7 @@ def _join(parts: list[Any], axis: int) -> Array:
     return asarray(parts[0]) if len(parts) == 1 else concatenate_p.bind(*parts, dimension=axis)
 
 
-def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
+def concatenate(arrays: Arrays, axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
     """Concatenate arrays along an axis.
 
     Args:
@@ -132,23 +132,23 @@ def _all(function: str, raised: Any, tup: Any, dtype: Any, axis: int) -> Array:
     return _join([raised(x) for x in _parts(function, tup, dtype)], axis)
 
 
-def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
+def vstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
     """Concatenate along the first axis; vectors become rows. The arguments are those of `concatenate`."""
     return _all("vstack", atleast_2d, tup, dtype, 0)
 
 
-def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
+def hstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
     """Concatenate along the second axis, or vectors along the first. The arguments are those of `concatenate`."""
     parts = [atleast_1d(x) for x in _parts("hstack", tup, dtype)]
     return _join(parts, 0 if len(get_aval(parts[0]).shape) == 1 else 1)
 
 
-def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
+def dstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
     """Concatenate along the third axis. The arguments are those of `concatenate`."""
     return _all("dstack", atleast_3d, tup, dtype, 2)
 
 
-def column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array:
+def column_stack(tup: Arrays) -> Array:
     """Concatenate arrays along the second axis; vectors become columns.
 
     Args:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, overload
 
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import sequence
 from primax.extend.provisional.sharding import aval_sharding, match_placement
-from primax.extend.provisional.typing import ArrayLike
+from primax.extend.provisional.typing import ArrayLike, Arrays
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, boolean, broadcast, broadcast_to_shape, promote
 from primax.numpy.searching import nonzero
@@ -77,9 +76,7 @@ def _chosen(condition: Any, x: Any, y: Any) -> Array:
     return choose(*broadcast("where", [boolean(condition), *promote("where", x, y)]))
 
 
-def select(
-    condlist: ArrayLike | Sequence[ArrayLike], choicelist: ArrayLike | Sequence[ArrayLike], default: ArrayLike = 0
-) -> Array:
+def select(condlist: Arrays, choicelist: Arrays, default: ArrayLike = 0) -> Array:
     """For each element, the value of the first array whose condition is true.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, canonical_axis, index_dtype, integer, sequence
 from primax.extend.provisional.dimensions import bounds, is_symbolic
-from primax.extend.provisional.typing import ArrayLike, DTypeLike
+from primax.extend.provisional.typing import ArrayLike, Arrays, DTypeLike
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.joining import concatenate
 from primax.numpy.predicates import isnan
@@ -177,7 +177,7 @@ def _order(a: Any, axis: int, dtype: Any, stable: bool = True, descending: bool 
 
 
 @one_program("axis batch_size")
-def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size: int = 16) -> Array:
+def lexsort(keys: Arrays, axis: int = -1, *, batch_size: int = 16) -> Array:
     """The positions that sort elements by several keys, of which the last is the primary one.
 
     Args:

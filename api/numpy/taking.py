@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from primax.extend import backend, dtypes
 from primax.extend.core import Array, ConcretizationTypeError, Tracer, get_aval
 from primax.extend.provisional.arguments import ArgumentError, among, canonical_axis, sequence
 from primax.extend.provisional.avals import array_of
-from primax.extend.provisional.typing import ArrayLike
+from primax.extend.provisional.typing import ArrayLike, Arrays
 from primax.numpy.at import Reference, converted
 from primax.numpy.brackets import read_entries, resolve
 from primax.numpy.creation import asarray, constant
@@ -376,7 +375,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     return reshaped(where(flat, values, ravel(arr)), aval.shape)
 
 
-def choose(a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = None, mode: str = "raise") -> Array:
+def choose(a: ArrayLike, choices: Arrays, out: None = None, mode: str = "raise") -> Array:
     """For each index, the element of the array that it selects.
 
     Args:

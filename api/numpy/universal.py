@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import canonical_axes, canonical_axis, check_function, name_of, read_size
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.at import Reference
 from primax.numpy.creation import asarray, read_dtype
 from primax.numpy.formulas import logaddexp as _logaddexp
@@ -70,7 +71,13 @@ Function = Callable[..., Any]
 _MOST_SLICES = 32  # of a program that reduces each of them
 
 
-class ufunc(partial):  # type: ignore[type-arg]
+if TYPE_CHECKING:
+    Base = partial[Array]
+else:
+    Base = partial
+
+
+class ufunc(Base):
     """An elementwise function of arrays, with NumPy's ufunc methods.
 
     The base class `partial`, without bound arguments, makes a call as fast as a call of the function.
@@ -94,6 +101,10 @@ class ufunc(partial):  # type: ignore[type-arg]
     _at: str | Function | None
     _reduceat: Function | None
     _maker: partial[Any]
+
+    if TYPE_CHECKING:
+
+        def __call__(self, x: ArrayLike, /, *args: ArrayLike, out: None = None, where: None = None) -> Array: ...
 
     def __new__(
         cls,

@@ -15,6 +15,7 @@ from primax.interpreters.runtime.sharding.shardings import BaseSharding
 
 __all__ = [
     "ArrayLike",
+    "Arrays",
     "Axes",
     "AxisNames",
     "BaseSharding",
@@ -58,6 +59,8 @@ ArrayLike: TypeAlias = Array | Tracer | np.ndarray | np.bool_ | np.number | bool
 DTypeLike: TypeAlias = str | type[Any] | np.dtype | ExtendedDType | SupportsDType
 # Random keys, and arrays of the words of one.
 KeyLike: TypeAlias = Array | Tracer | np.ndarray
+# Several arrays: a sequence of them, or the rows of one.
+Arrays: TypeAlias = Array | Tracer | np.ndarray | Sequence[ArrayLike]
 # The lengths of axes, which are integers or symbolic dimensions; a function that takes a `ShapeLike` takes one length,
 # too.
 Shape: TypeAlias = Sequence[SupportsIndex]

@@ -20,7 +20,7 @@ from primax.extend.provisional.arguments import (
     renumbered,
     sequence,
 )
-from primax.extend.provisional.typing import ArrayLike
+from primax.extend.provisional.typing import ArrayLike, Arrays
 from primax.extend.rule_types import Table
 from primax.plugins.indexing.dimensions import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from primax.plugins.indexing.positions import from_the_end, in_words
@@ -38,7 +38,7 @@ from primax.plugins.structural import (
 
 def dynamic_slice(
     operand: ArrayLike,
-    start_indices: ArrayLike | Sequence[ArrayLike],
+    start_indices: Arrays,
     slice_sizes: Sequence[int],
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
@@ -73,7 +73,7 @@ def dynamic_slice(
 def dynamic_update_slice(
     operand: ArrayLike,
     update: ArrayLike,
-    start_indices: ArrayLike | Sequence[ArrayLike],
+    start_indices: Arrays,
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
