@@ -40,7 +40,7 @@ def check_pickle(eqn: JaxprEqn) -> None:
 
 def _is_left_to_pickler() -> bool:
     """Whether `copy` asks for the fields, or a pickler that is a subclass of pickle's."""
-    plain: tuple[Any, ...] = (pickle.Pickler, pickle._Pickler)  # type: ignore[attr-defined]
+    plain: tuple[Any, ...] = (pickle.Pickler, pickle._Pickler)
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         if frame.f_globals.get("__name__") == "copy" or any(

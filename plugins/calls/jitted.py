@@ -50,7 +50,7 @@ class SeemingPjitFunction(JittedFunction):
     """
 
     enabled = False
-    __class__ = property(lambda self: PjitFunction)  # type: ignore[assignment]
+    __class__ = property(lambda self: PjitFunction)
 
     @property
     def __signature__(self) -> inspect.Signature:
