@@ -35,6 +35,7 @@ from primax.interpreters.call_signature import STATIC, argument_positions, aval_
 
 __all__ = [
     "ArgumentError",
+    "RuleName",
     "STATIC",
     "among",
     "argument_positions",
@@ -73,6 +74,23 @@ __all__ = [
 
 _VALUES = (core.Array, core.Tracer)
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
+
+
+class RuleName:
+    """The name of a user's rule and its line, for messages; the text is made when a message needs it.
+
+    Args:
+      what: the words before the name, such as `the backward rule of f`.
+      rule: the function.
+    """
+
+    __slots__ = ("_rule", "_what")
+
+    def __init__(self, what: str, rule: Any) -> None:
+        self._what, self._rule = what, rule
+
+    def __str__(self) -> str:
+        return f"{self._what}, {source_of(self._rule)},"
 
 
 def is_value(x: Any) -> TypeGuard[Any]:

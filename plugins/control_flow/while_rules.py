@@ -27,6 +27,7 @@ from primax.extend.interpreters import partial_eval as pe
 from primax.extend.provisional.avals import WEAKNESS, same_type
 from primax.extend.provisional.tracing import moved_effects
 from primax.extend.rule_types import Table
+from primax.extend.source_info_util import current, user_context
 from primax.plugins.control_flow.compiled import run_compiled
 from primax.plugins.control_flow.elements import one_by_one
 from primax.plugins.control_flow.stand_ins import may_not_end, with_stand_ins
@@ -94,15 +95,16 @@ def _jvp(
 
     key = ("loop with tangents", cond_jaxpr, body_nconsts, sum(const_nz))
     dual_cond, dual_body = core.cached(program, key, dual)
-    outs = while_p.bind(
-        *cond_consts,
-        *new_consts,
-        *moving,
-        cond_nconsts=cond_nconsts,
-        cond_jaxpr=dual_cond,
-        body_nconsts=len(new_consts),
-        body_jaxpr=dual_body,
-    )
+    with user_context(current()):  # for the error of a transposition
+        outs = while_p.bind(
+            *cond_consts,
+            *new_consts,
+            *moving,
+            cond_nconsts=cond_nconsts,
+            cond_jaxpr=dual_cond,
+            body_nconsts=len(new_consts),
+            body_jaxpr=dual_body,
+        )
     primals_out, out_tangents = sections(outs, len(carry))
     return primals_out, tangents_of(primals_out, carry_nz, out_tangents)
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from primax.extend import core
 from primax.extend.core import get_aval, tree
 from primax.extend.programs import stage
-from primax.extend.provisional.arguments import avals_of, name_of, wraps
+from primax.extend.provisional.arguments import RuleName, avals_of, name_of, wraps
 from primax.plugins.control_flow import map as map_one_by_one
 from primax.plugins.custom_batching.rules import custom_vmap_call_p
 from primax.plugins.custom_derivatives import Forwarding, resolve, typed
@@ -106,19 +106,20 @@ class _FlatRule:
         flags = list(tree.unflatten(self.in_tree, batched[self.num_consts :]))
         args = tree.unflatten(self.in_tree, typed(values[self.num_consts :]))
         returned = self.rule(size, flags, *args)
-        where = f"custom_vmap: the rule of {name}, {getattr(self.rule, '__name__', 'vmap_rule')},"
+        where = RuleName(f"custom_vmap: the rule of {name}", self.rule)
         if not isinstance(returned, tuple | list) or len(returned) != 2:
             raise TypeError(f"{where} must return a pair (out, out_batched), got {returned!r}")
         out, out_batched = returned
         outs, out_tree = tree.flatten(out)
-        tree.require_same_structure(
-            f"{where} must return the structure that {name} returns",
-            self.out_tree,
-            out_tree,
-            f"the result of {name}",
-            "that of its rule",
-            ValueError,
-        )
+        if out_tree != self.out_tree:
+            tree.require_same_structure(
+                f"{where} must return the structure that {name} returns",
+                self.out_tree,
+                out_tree,
+                f"the result of {name}",
+                "that of its rule",
+                ValueError,
+            )
         try:
             out_flags = tree.broadcast_prefix(out_batched, out)
         except ValueError as error:

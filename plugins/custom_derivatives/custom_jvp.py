@@ -9,7 +9,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from primax.extend import core, dtypes
 from primax.extend.core import tree
 from primax.extend.interpreters import ad
-from primax.extend.provisional.arguments import name_of, wraps
+from primax.extend.provisional.arguments import RuleName, name_of, wraps
 from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
 from primax.extend.provisional.derivatives import as_leaf, from_leaf
 from primax.plugins.custom_derivatives.arguments import (
@@ -155,19 +155,20 @@ class _Call(RulesOfOwner):
         fixed = [x for _, x in sorted(arguments.fixed_with(constants).items())]
         args = tree.unflatten(arguments.in_tree, typed(primals)), tree.unflatten(arguments.in_tree, tangents)
         returned = self.jvp(*fixed, *args)  # type: ignore[misc]
-        rule = f"the rule of {name}, {getattr(self.jvp, '__name__', 'jvp')},"
+        rule = RuleName(f"the rule of {name}", self.jvp)
         if not isinstance(returned, tuple | list) or len(returned) != 2:
             raise TypeError(f"custom_jvp: {rule} must return a pair (out, tangent_out), got {returned!r}")
         outs, out_tree = tree.flatten(returned[0])
         out_tangents, tangent_tree = tree.tree_flatten(returned[1], is_leaf=lambda x: type(x) is ad.Zero)
-        tree.require_same_structure(
-            f"custom_jvp: {rule} must return a tangent of the structure of its primal output",
-            out_tree,
-            tangent_tree,
-            "the primal output",
-            "the tangent output",
-        )
-        if self.out_tree is not None:
+        if tangent_tree != out_tree:
+            tree.require_same_structure(
+                f"custom_jvp: {rule} must return a tangent of the structure of its primal output",
+                out_tree,
+                tangent_tree,
+                "the primal output",
+                "the tangent output",
+            )
+        if self.out_tree is not None and out_tree != self.out_tree:
             tree.require_same_structure(
                 f"custom_jvp: {rule} must return what {name} returns",
                 self.out_tree,
@@ -180,7 +181,7 @@ class _Call(RulesOfOwner):
         return outs, checked
 
 
-def _checked(rule: str, i: int, primal: Any, tangent: Any) -> Any:
+def _checked(rule: RuleName, i: int, primal: Any, tangent: Any) -> Any:
     """A tangent that a rule returned, after a check that its type fits its primal."""
     tangent = from_leaf(tangent)
     expected = core.get_aval(primal).to_tangent_aval()

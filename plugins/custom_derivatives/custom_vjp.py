@@ -14,7 +14,7 @@ from primax.extend import core, dtypes
 from primax.extend.core import tree
 from primax.extend.interpreters import ad
 from primax.extend.provisional import runtime
-from primax.extend.provisional.arguments import name_of, wraps
+from primax.extend.provisional.arguments import RuleName, name_of, wraps
 from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
 from primax.extend.provisional.derivatives import as_leaf, from_leaf
 from primax.plugins.custom_derivatives.arguments import (
@@ -180,11 +180,11 @@ class _Call(RulesOfOwner):
         if self.symbolic_zeros:
             leaves = [CustomVJPPrimal(x, nz) for x, nz in zip(typed(leaves), perturbed, strict=True)]
         returned = self.fwd(*self.given.merged(constants, leaves))
-        rule = f"the forward rule of {name}, {getattr(self.fwd, '__name__', 'fwd')},"
+        rule = RuleName(f"the forward rule of {name}", self.fwd)
         if not isinstance(returned, tuple | list) or len(returned) != 2:
             raise TypeError(f"custom_vjp: {rule} must return a pair (out, residuals), got {returned!r}")
         outs, out_tree = tree.flatten(returned[0])
-        if self.out_tree is not None:
+        if self.out_tree is not None and out_tree != self.out_tree:
             tree.require_same_structure(
                 f"custom_vjp: {rule} must return what {name} returns",
                 self.out_tree,
@@ -199,7 +199,7 @@ class _Call(RulesOfOwner):
     def backward(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         """The user's backward rule: one cotangent or `Zero` for each operand of the call."""
         name = self.owner.name
-        rule = f"the backward rule of {name}, {getattr(self.bwd, '__name__', 'bwd')},"
+        rule = RuleName(f"the backward rule of {name}", self.bwd)
         cts = [as_array(as_leaf(ct) if self.symbolic_zeros else ad.instantiate_zeros(ct)) for ct in cts]
         constants, residuals = self.given.parted(residuals)
         fixed = [x for _, x in sorted(self.given.fixed_with(constants).items())]
@@ -226,7 +226,7 @@ def as_array(x: Any) -> Any:
     return runtime.put_value(x, core.get_aval(x).weak_type) if isinstance(x, _NUMBERS) else x
 
 
-def _leaves(rule: str, i: int, structure: Any, value: Any) -> list[Any]:
+def _leaves(rule: RuleName, i: int, structure: Any, value: Any) -> list[Any]:
     """The cotangents of the leaves of one argument: its structure, or a prefix of it; None means zero."""
     leaves: list[Any] = []
     waiting = [(structure, value)]
@@ -245,7 +245,7 @@ def _leaves(rule: str, i: int, structure: Any, value: Any) -> list[Any]:
     return leaves
 
 
-def _checked(rule: str, k: int, aval: Any, ct: Any) -> Any:
+def _checked(rule: RuleName, k: int, aval: Any, ct: Any) -> Any:
     """A cotangent that a rule returned, after a check that its type fits the argument."""
     expected, ct = aval.to_tangent_aval(), from_leaf(ct)
     if ct is None or type(ct) is ad.Zero or expected.dtype == dtypes.float0:
