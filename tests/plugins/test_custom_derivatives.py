@@ -293,7 +293,7 @@ def good(x, y):
     "call, phrases",
     [
         (with_jvp(lambda p, t: p[0]), ["must return a pair (out, tangent_out)"]),
-        (with_jvp(lambda p, t: (p[0], (t[0],))), ["the primal output has a leaf", "tuple of length 1"]),
+        (with_jvp(lambda p, t: (p[0], (t[0],))), ["the primal output", "tuple of length 1"]),
         (with_jvp(lambda p, t: (p[0], pnp.stack([t[0]]))), ["output 0 is f32[]", "its tangent is f32[1]", "test_custom_derivatives.py:"]),
         (with_jvp(lambda p, t: (p[0], lax.convert_element_type(t[0], "int32"))), ["f32[]", "its tangent is i32[]"]),
         (with_vjp(lambda x, y: x * y, lambda r, c: (c, c)), ["must return a pair (out, residuals)"]),
