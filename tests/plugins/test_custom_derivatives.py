@@ -294,10 +294,16 @@ def good(x, y):
     [
         (with_jvp(lambda p, t: p[0]), ["must return a pair (out, tangent_out)"]),
         (with_jvp(lambda p, t: (p[0], (t[0],))), ["the primal output", "tuple of length 1"]),
-        (with_jvp(lambda p, t: (p[0], pnp.stack([t[0]]))), ["output 0 is f32[]", "its tangent is f32[1]", "test_custom_derivatives.py:"]),
+        (
+            with_jvp(lambda p, t: (p[0], pnp.stack([t[0]]))),
+            ["output 0 is f32[]", "its tangent is f32[1]", "test_custom_derivatives.py:"],
+        ),
         (with_jvp(lambda p, t: (p[0], lax.convert_element_type(t[0], "int32"))), ["f32[]", "its tangent is i32[]"]),
         (with_vjp(lambda x, y: x * y, lambda r, c: (c, c)), ["must return a pair (out, residuals)"]),
-        (with_vjp(good, lambda r, c: (c,)), ["one cotangent per argument, 2 in all", "<lambda> at ", "test_custom_derivatives.py:"]),
+        (
+            with_vjp(good, lambda r, c: (c,)),
+            ["one cotangent per argument, 2 in all", "<lambda> at ", "test_custom_derivatives.py:"],
+        ),
         (with_vjp(good, lambda r, c: (c, pnp.stack([c, c]))), ["leaf 1", "is f32[]", "its cotangent is f32[2]"]),
         (with_vjp(good, lambda r, c: (c, (c, c))), ["for argument 1, a cotangent of its structure"]),
     ],
