@@ -190,8 +190,9 @@ def _without_masks(shape: tuple[int, ...], entries: list[Any]) -> list[Any]:
             mask: Any = entry
             if isinstance(mask, Tracer):
                 raise NonConcreteBooleanIndexError(
-                    f"a mask must have a known value, got {mask.describe()}: the number of elements that it selects "
-                    f"determines a shape. To choose between values use where(mask, x, y), or nonzero(mask, size=...)"
+                    "Array boolean indices must be concrete: a mask must have a known value, got "
+                    f"{mask.describe()}: the number of elements that it selects determines a shape. To choose between "
+                    "values use where(mask, x, y), or nonzero(mask, size=...)"
                 )
             if len(entry.shape) != len(covered) or not all(map(_fits, entry.shape, covered)):
                 raise IndexError(f"a mask must have the shape of the axes it is for, {covered}, got {entry.shape}")

@@ -69,7 +69,7 @@ def check_weak_types(case: Case) -> None:
 
 def is_refusal(error: Exception) -> bool:
     """Whether an exception means that operands are refused; a function of primax that refuses an index counts too."""
-    if isinstance(error, IndexError) and not isinstance(error, ValueError):  # an AxisError is both
+    if isinstance(error, IndexError):
         *_, place = traceback.extract_tb(error.__traceback__)
         return is_internal(place.filename)
     return isinstance(error, TypeError | ValueError | NotImplementedError)

@@ -24,7 +24,9 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 @pytest.mark.skipif(config.enable_x64, reason="the documents show 32-bit results")
 def test_the_examples_of_a_document_run(path, monkeypatch):
     monkeypatch.setattr(experimental, "_told", set())  # documents show what is told once in a process
-    flags = doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
+    # The page on errors shows whole messages.
+    more = doctest.ELLIPSIS if path.name == "errors.md" else doctest.IGNORE_EXCEPTION_DETAIL
+    flags = doctest.NORMALIZE_WHITESPACE | more
     kinds = set(rule_tables)
     try:
         failed, tried = doctest.testfile(str(path), module_relative=False, optionflags=flags)
@@ -33,6 +35,13 @@ def test_the_examples_of_a_document_run(path, monkeypatch):
             del rule_tables[kind]
     assert not failed
     assert tried or "```python" not in path.read_text()
+
+
+def test_the_page_on_errors_has_a_section_for_each_class():
+    sections = re.findall("^## (.*)$", (ROOT / "docs" / "errors.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(sections) == sorted(px.errors.__all__)
+    classes = [getattr(px.errors, name) for name in sections]
+    assert {kind.__module__ for kind in classes} <= {"primax.errors", px.errors.XlaError.__module__}
 
 
 def test_the_picture_of_the_readme_shows_the_rules_that_there_are():
