@@ -94,8 +94,8 @@ class JaxprEqn:
 
     def __reduce__(self) -> Any:
         formatter.check_pickle(self)
-        name = "primax.extend.core:JaxprEqn"
-        return pickled(name, self.primitive, self.invars, self.outvars, self.params, self.effects)
+        fields = self.primitive, self.invars, self.outvars, self.params, self.effects
+        return pickled("primax.extend.core:JaxprEqn", *fields)
 
     def __repr__(self) -> str:
         return str(formatter.eqn(self))
@@ -187,15 +187,8 @@ class Jaxpr:
 
         Effects on operands are computed again, unless `effects` is given.
         """
-        fields: dict[str, Any] = {
-            "constvars": self.constvars,
-            "invars": self.invars,
-            "outvars": self.outvars,
-            "eqns": self.eqns,
-            "effects": self.effects,
-            "debug_info": self._debug_info,
-            "x64": self.x64,
-        }
+        names = "constvars", "invars", "outvars", "eqns", "effects", "x64"
+        fields = {name: getattr(self, name) for name in names} | {"debug_info": self._debug_info}
         program = Jaxpr(**(fields | changes))
         if self.effects and "effects" not in changes and any(isinstance(e, OperandEffect) for e in self.effects):
             program.effects = effects_of(program.eqns, [*program.constvars, *program.invars])

@@ -74,6 +74,10 @@ class At:
         return f"At({self.array!r})"
 
 
+_at: Any = Array.at
+_at.fget.__annotations__["return"] = At  # completion in notebooks looks here
+
+
 class Reference:
     """`x.at[index]`: elements of an array, to read, or to change in a copy.
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -70,6 +72,7 @@ def spans_processes(site: DeviceAssignment) -> bool:
 
 def _compile(module: StablehloModule, options: Any, site: DeviceAssignment, name: str) -> Any:
     start = time.perf_counter()
+    over = _announce(f"{name} for {site}")
     try:
         with module.shared:
             xla = site.devices[0].client.compile_and_load(
@@ -81,8 +84,33 @@ def _compile(module: StablehloModule, options: Any, site: DeviceAssignment, name
                 raise part.error from None
         line = _suspect(module, str(error))
         raise XlaError(f"XLA could not compile {name} for {site}: {error}{line}") from None
+    finally:
+        over()
     _report("compiled %s for %s in %.3f s", name, site, time.perf_counter() - start)
     return xla
+
+
+def _announce(what: str) -> Callable[[], None]:
+    """Say on a terminal or in a notebook if a compilation takes long; the result is called at its end."""
+    stderr: Any = sys.stderr
+    seconds = config.slow_compile_secs.value
+    if stderr is None or not (stderr.isatty() or "ipykernel" in sys.modules):
+        return _nothing
+    start = time.perf_counter()
+    timer = threading.Timer(seconds, lambda: print(f"primax: still compiling {what} after {seconds:g} s", file=stderr))
+    timer.daemon = True
+    timer.start()
+
+    def over() -> None:
+        timer.cancel()
+        if time.perf_counter() - start >= seconds:
+            print(f"primax: the compilation of {what} took {time.perf_counter() - start:.1f} s", file=stderr)
+
+    return over
+
+
+def _nothing() -> None:
+    pass
 
 
 def _report(text: str, *values: Any) -> None:

@@ -49,6 +49,7 @@ __all__ = [
     "num_cpu_devices",
     "persistent_cache_min_compile_time_secs",
     "platforms",
+    "slow_compile_secs",
     "transfer_guard",
     "transfer_guard_device_to_device",
     "transfer_guard_device_to_host",
@@ -209,6 +210,12 @@ default_device = Option(
     tracing=True,
 )
 log_compiles = switch("log_compiles", "Log each compilation as a warning instead of at debug level.")
+slow_compile_secs = Option(
+    "slow_compile_secs",
+    5.0,
+    SECONDS,
+    "Compilations that take longer are announced on stderr, if it is a terminal or a notebook.",
+)
 no_execution = switch("no_execution", "Raise where a compiled program would be run.", examines=True)
 explain_cache_misses = switch(
     "explain_cache_misses",

@@ -38,6 +38,7 @@ def primax_register(registry: core.Registry) -> None:
     registry.effect(io.IOEffect, control_flow=True, custom_derivatives=True)
     registry.effect(io.OrderedIOEffect, ordered=True, control_flow=True, custom_derivatives=True)
     registry.effect(debug.DebugEffect, control_flow=True, custom_derivatives=True)
+    registry.effect(debug.ProgressEffect, control_flow=True, custom_derivatives=True)
     registry.effect(debug.OrderedDebugEffect, ordered=True, control_flow=True, custom_derivatives=True)
     registry.effect(foreign.FfiEffect, control_flow=True, custom_derivatives=True)
     for primitive, rules in RULES.items():

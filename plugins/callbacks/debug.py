@@ -37,6 +37,16 @@ class OrderedDebugEffect(core.Effect):
         return "OrderedDebug"
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class ProgressEffect(DebugEffect):
+    """The effect of a program that shows its progress, of all elements of a batch at once."""
+
+    whole_batch = True
+
+    def __repr__(self) -> str:
+        return "Progress"
+
+
 def debug_callback(
     callback: Callable[..., Any] | None = None,
     *args: object,

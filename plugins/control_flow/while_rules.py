@@ -130,7 +130,8 @@ def _batch(
     (body, pred, pred_dim, carry_dims), batched = fixpoint(with_carry, [d is not None for d in init_dims])
     cond_consts, consts, init = sections(args, cond_nconsts, body_nconsts)
     init = [batching.stacked(axis, x, d, 0) if b else x for x, d, b in zip(init, init_dims, batched, strict=True)]
-    if pred_dim is not None and (pred.effects or body.effects):
+    # An effect with the attribute `whole_batch` is one of all elements together.
+    if pred_dim is not None and not all(getattr(e, "whole_batch", False) for e in (*pred.effects, *body.effects)):
         params = {
             "cond_nconsts": cond_nconsts,
             "cond_jaxpr": cond_jaxpr,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import pickle
+import re
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -17,6 +20,7 @@ import primax.numpy as pnp
 from primax.extend import core, effects
 from primax.extend.interpreters import mlir
 from primax.interpreters.runtime.executable import Executable
+from primax.plugins.callbacks import progress
 
 F32 = px.ShapeDtypeStruct((), np.float32)
 METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
@@ -757,3 +761,107 @@ def test_a_lowering_rule_of_jax_calls_python_and_keeps_objects() -> None:
     assert px.jit(told_p.bind)(np.float32(3)) == 3
     px.effects_barrier()
     assert seen == [3.0]
+
+
+class Recorded:
+    """A bar that records what it shows."""
+
+    log: ClassVar[list[Any]] = []
+
+    def __init__(self, label: str, total: int | None) -> None:
+        self.count = 0
+        Recorded.log.append((label, total))
+
+    def update(self, steps: int) -> None:
+        self.count += steps
+        Recorded.log.append(self.count)
+
+    def close(self) -> None:
+        Recorded.log.append("closed")
+
+
+@pytest.fixture
+def bars(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
+    """A function that runs a program and returns what its bars have shown."""
+    monkeypatch.setattr(progress, "_new_bar", Recorded)
+
+    def run(f: Callable[..., Any], *args: Any) -> list[Any]:
+        Recorded.log = []
+        px.block_until_ready(f(*args))
+        px.effects_barrier()
+        return Recorded.log
+
+    return run
+
+
+def _summed(xs: Any) -> Any:
+    return px.debug.progress(px.lax.scan, label="sum", every=2)(lambda c, x: (c + x * x, c), 0.0, xs)[0]
+
+
+XS = np.arange(5, dtype=np.float32)
+SHOWN = [("sum", 5), 2, 4, 5, "closed"]
+LOOPS: dict[str, Callable[[Any, Any], Any]] = {
+    "fori_loop": lambda n, loop: loop(px.lax.fori_loop)(2, n + 2, lambda i, x: x + i, 0),
+    "while_loop": lambda n, loop: loop(px.lax.while_loop)(lambda i: i < n, lambda i: i + 1, 0),
+    "map": lambda n, loop: loop(px.lax.map)(pnp.sin, XS),
+    "map in batches": lambda n, loop: loop(px.lax.map)(pnp.sin, XS, batch_size=5),
+    "backwards": lambda n, loop: loop(px.lax.scan)(lambda c, x: (c, x), 0, XS, reverse=True),
+    "by number": lambda n, loop: px.lax.fori_loop(0, n, lambda i, x: loop(i, 5) or x, 0),
+}
+
+
+@pytest.mark.parametrize(
+    "f", [_summed, px.vmap(_summed), px.grad(_summed), px.vmap(px.grad(_summed)), px.checkpoint(_summed)]
+)
+def test_a_bar_shows_some_steps_once_under_transformations(f: Any, bars: Any) -> None:
+    xs = np.stack([XS] * 3) if f.__code__.co_name == "mapped" else XS
+    assert bars(px.jit(f), xs) == SHOWN
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_of_all_kinds_have_bars(name: str, bars: Any) -> None:
+    def run(n: Any) -> Any:
+        return LOOPS[name](n, partial(px.debug.progress, every=2))
+
+    shown = bars(px.jit(run), 5)
+    (_, total), *rest = shown
+    assert total == (None if name == "while_loop" else 5)
+    assert rest == ([5, "closed"] if name == "map in batches" else [2, 4, 5, "closed"])
+
+
+def test_a_mapped_loop_of_several_lengths_has_one_bar_and_runs_at_once(bars: Any) -> None:
+    run = px.vmap(lambda n: LOOPS["fori_loop"](n, px.debug.progress))
+    assert bars(px.jit(run), np.array([2, 5, 3])) == [("", 5), 1, 2, 3, 4, 5, "closed"]
+    assert "scan" not in str(px.make_jaxpr(run)(np.array([2, 5, 3])))
+
+
+def test_a_bar_without_tqdm_is_a_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    px.jit(_summed)(XS)
+    px.effects_barrier()
+    assert re.fullmatch(r"sum: 100 % 5/5, \d+\.\d s, [\d,]+ steps/s\n", capsys.readouterr().err)
+
+
+def test_a_bar_that_restarts_closes_the_one_before(bars: Any) -> None:
+    bar = progress.Bar("again")
+    assert bars(lambda: [bar(*at) for at in ((3, 9), (3, 9), (2, 9), (9, 9), (0, 0))]) == [
+        *[("again", 9), 3, 3, "closed"],
+        *[("again", 9), 2, 9, "closed"],
+    ]
+    assert pickle.loads(pickle.dumps(bar)).label == "again"
+
+
+def test_what_has_no_progress_is_refused() -> None:
+    for loop in (abs, 1.5, "scan", np.arange(3)):
+        with pytest.raises(TypeError, match=r"debug\.progress: loop must be scan, fori_loop, map or while_loop"):
+            px.debug.progress(loop)
+    with pytest.raises(ValueError, match=r"debug\.progress: every must be 1 or more, got 0"):
+        px.debug.progress(px.lax.scan, every=0)
+    with pytest.raises(TypeError, match=r"debug\.progress: label must be a string, got 3"):
+        px.debug.progress(px.lax.scan, label=3)
+
+    def single(c: Any, x: Any) -> Any:
+        return c
+
+    with pytest.raises(TypeError, match="scan: single must return a pair"):
+        px.debug.progress(px.lax.scan)(single, 0.0, XS)

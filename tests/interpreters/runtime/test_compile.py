@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import re
+import sys
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ import pytest
 import primax as px
 from primax.extend import core
 from primax.extend.interpreters import mlir
+from primax.extend.options import compilation_cache_dir, slow_compile_secs
 from primax.interpreters.runtime import log
 from primax.interpreters.runtime.compile import (
     compile_module,
@@ -60,6 +64,26 @@ def test_compilations_are_reported_if_the_option_is_on(monkeypatch: pytest.Monke
         compile(lowered)
     assert len(reports) == 1
     assert reports[0].startswith(("compiled reported for", "loaded reported for"))
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    "stderr, seconds, shown", [(Terminal, 0.0, True), (Terminal, 5.0, False), (io.StringIO, 0.0, False)]
+)
+def test_a_slow_compilation_is_announced_on_a_terminal(
+    stderr: Any, seconds: float, shown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr", stderr())
+    lowered = lowered_of(lambda x: x - 2.75 * seconds, X, name="awaited")
+    with slow_compile_secs(seconds), compilation_cache_dir(None):
+        compile(lowered)
+    text = sys.stderr.getvalue()  # type: ignore[attr-defined]
+    assert bool(re.search(r"primax: the compilation of awaited for cpu\S* took \d+\.\d s\n", text)) is shown
+    assert ("awaited" in text) is shown
 
 
 def test_functions_of_a_module_are_called_before_it_is_compiled() -> None:
