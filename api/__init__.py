@@ -16,7 +16,7 @@ from primax.core.config import check_tracer_leaks as checking_leaks
 from primax.core.dtypes import float0
 from primax.core.errors import XlaError
 from primax.core.jaxpr import formatter
-from primax.extend.host.plugin_host import host
+from primax.extend.host.plugin_host import PluginRecord, host
 from primax.extend.lazy_names import advise, lazy_names
 from primax.extend.options import (
     check_rules,
@@ -334,6 +334,7 @@ host.catalog.own_version = __version__
 advise("primax.porting.remedies")
 formatter.check_pickle = lambda eqn: import_module("primax.extend.core.pickles").check_pickle(eqn)
 formatter.html = lambda program: import_module("primax.extend.drawing.html").program_html(program)
+PluginRecord.html = staticmethod(lambda record: import_module("primax.extend.commands.matrix").record_html(record))
 
 _load, __dir__ = lazy_names(__name__, (*__all__, "__version__"), _SUBMODULES, _FUNCTIONS)
 

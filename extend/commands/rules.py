@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 from primax.core.primitive import Primitive
@@ -10,10 +11,11 @@ from primax.extend.commands.common import add_examples, add_json, load_plugins, 
 from primax.extend.commands.coverage import KINDS, Coverage, all_primitives, coverage, kinds_of_rules, primitive_of
 from primax.extend.commands.style import paint, visible_length
 from primax.extend.commands.table import render, terminal_width, wrapped
+from primax.extend.host.plugin_host import host
 
-__all__ = ["configure", "run"]
+__all__ = ["MARKS", "Matrix", "configure", "details", "kinds_in", "matrix_of", "run", "text_of"]
 
-_MARKS = {"given": "+", "derived": "d", "overridden": "o", "unsupported": "x", "missing": "!", "not needed": "."}
+MARKS = {"given": "+", "derived": "d", "overridden": "o", "unsupported": "x", "missing": "!", "not needed": "."}
 _COLOURS = {"given": "green", "derived": "cyan", "overridden": "yellow", "missing": "red", "not needed": "dim"}
 
 
@@ -37,38 +39,55 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Show the matrix of primitives and kinds of rules."""
-    records = load_plugins()
-    warn_of_inactive(records)
-    known = all_primitives()
-    chosen = {name: primitive_of(name, known) for name in sorted(set(arguments.primitives))} or known
-    if arguments.plugin is not None:
-        look_up("plugin", arguments.plugin, {record.name: record for record in records})
-        chosen = {name: primitive for name, primitive in chosen.items() if primitive.plugin == arguments.plugin}
-    matrix = {p: {kind: coverage(p, kind) for kind in kinds_of_rules()} for p in chosen.values()}
-    if arguments.missing:
-        matrix = {p: row for p, row in matrix.items() if any(cell.status == "missing" for cell in row.values())}
+    warn_of_inactive(load_plugins())
+    matrix = matrix_of(arguments.primitives, arguments.plugin, arguments.missing)
     if arguments.json:
         show_json({primitive.name: _data(primitive, row) for primitive, row in matrix.items()})
     else:
-        print(_text(matrix, detailed=bool(arguments.primitives)))
+        print(text_of(matrix, detailed=bool(arguments.primitives)))
     return 1 if arguments.missing and matrix else 0
+
+
+Matrix = dict[Primitive, dict[str, Coverage]]
+
+
+def matrix_of(primitives: Sequence[str] = (), plugin: str | None = None, missing: bool = False) -> Matrix:
+    """The states of all kinds of rules of some primitives.
+
+    Args:
+      primitives: the names of the primitives; all if there are none.
+      plugin: the plugin whose primitives are chosen; None for all.
+      missing: whether only primitives that lack a rule are chosen.
+
+    Raises:
+      UsageError: there is no such primitive or plugin.
+    """
+    known = all_primitives()
+    chosen = {name: primitive_of(name, known) for name in sorted(set(primitives))} or known
+    if plugin is not None:
+        look_up("plugin", plugin, {record.name: record for record in host.records()})
+        chosen = {name: primitive for name, primitive in chosen.items() if primitive.plugin == plugin}
+    matrix = {p: {kind: coverage(p, kind) for kind in kinds_of_rules()} for p in chosen.values()}
+    if not missing:
+        return matrix
+    return {p: row for p, row in matrix.items() if any(cell.status == "missing" for cell in row.values())}
 
 
 def _data(primitive: Primitive, row: dict[str, Coverage]) -> dict[str, Any]:
     return {"plugin": primitive.plugin, "rules": {kind: cell.as_dict() for kind, cell in row.items()}}
 
 
-def _text(matrix: dict[Primitive, dict[str, Coverage]], *, detailed: bool) -> str:
+def text_of(matrix: Matrix, *, detailed: bool) -> str:
     """A table of marks with its legend; `detailed` adds notes to each primitive."""
     if not matrix:
         return "no primitive matches"
-    had = [kind for kind in kinds_of_rules() if any(row[kind].status != "not needed" for row in matrix.values())]
+    had = kinds_in(matrix)
     hidden = [kind for kind in KINDS if kind not in had]
     rows = [
         [primitive.name, primitive.plugin or primitive.module, *(_mark(row[kind].status) for kind in had)]
         for primitive, row in matrix.items()
     ]
-    notes = [_details(row) if detailed else "" for row in matrix.values()]
+    notes = [details(row) if detailed else "" for row in matrix.values()]
     missing = sum(cell.status == "missing" for row in matrix.values() for cell in row.values())
     return "\n".join(
         [
@@ -85,10 +104,15 @@ def _text(matrix: dict[Primitive, dict[str, Coverage]], *, detailed: bool) -> st
     )
 
 
+def kinds_in(matrix: Matrix) -> list[str]:
+    """The kinds of rules that some of the primitives have or need."""
+    return [kind for kind in kinds_of_rules() if any(row[kind].status != "not needed" for row in matrix.values())]
+
+
 def _legend(width: int | None) -> list[str]:
     """The marks and their meanings, in lines that fit."""
     lines = [""]
-    for status in _MARKS:
+    for status in MARKS:
         item = f"{_mark(status)} {status}"
         if lines[-1] and width is not None and visible_length(f"{lines[-1]}   {item}") > width:
             lines.append("")
@@ -98,10 +122,10 @@ def _legend(width: int | None) -> list[str]:
 
 def _mark(status: str) -> str:
     styles = [_COLOURS[status]] if status in _COLOURS else []
-    return paint(_MARKS[status], *styles) if styles else _MARKS[status]
+    return paint(MARKS[status], *styles) if styles else MARKS[status]
 
 
-def _details(row: dict[str, Coverage]) -> str:
+def details(row: dict[str, Coverage]) -> str:
     """The notes on one primitive: derived and replaced rules, and reasons for unsupported ones."""
     notes = []
     for kind, cell in row.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import import_module
 from typing import Any
@@ -52,21 +52,26 @@ def program_html(program: Jaxpr, title: str = "", note: str = "") -> str:
 
 
 def table_html(
-    headers: Sequence[str], rows: Iterable[Sequence[str]], notes: Sequence[str] = (), below: str = ""
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    notes: Sequence[str],
+    *,
+    families: Sequence[str],
+    below: str = "",
 ) -> str:
-    """A table as HTML. The first cell of a row has the colour of the plugin that the second one names.
+    """A table as HTML.
 
     Args:
       headers: the names of the columns.
       rows: the cells of each row.
       notes: for each row the text that pointing at it shows, or "".
+      families: for each row the family in whose colour its first cell is.
       below: a text below the table.
     """
     lines = ["<tr>" + "".join(f"<th>{escape(header)}</th>" for header in headers) + "</tr>"]
-    for i, (first, second, *others) in enumerate(rows):
-        cells = [_colored(first, second), *(escape(cell) for cell in (second, *others))]
-        hint = _title(notes[i]) if i < len(notes) else ""
-        lines.append(f"<tr{hint}>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    for (first, *others), note, family in zip(rows, notes, families, strict=True):
+        cells = [_colored(first, family), *map(escape, others)]
+        lines.append(f"<tr{_title(note)}>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     foot = f'<div class="note">{escape(below)}</div>' if below else ""
     return f'<div class="primax">{_STYLE}<table>{"".join(lines)}</table>{foot}</div>'
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -63,6 +64,11 @@ class PluginRecord:
 
     def __repr__(self) -> str:
         return f"<plugin {self.describe()}, {self.state}>"
+
+    html: Callable[[PluginRecord], str | None] = staticmethod(lambda record: None)  # of an outer room
+
+    def _repr_html_(self) -> str | None:
+        return self.html(self)
 
     @property
     def module(self) -> str:
@@ -176,8 +182,7 @@ class PluginRecord:
         """The innermost line of the plugin's own code that the exception went through."""
         if isinstance(error, SyntaxError) and error.filename:
             return f", at {error.filename}:{error.lineno}"
-        in_plugin = ""
-        elsewhere = ""
+        in_plugin = elsewhere = ""
         for frame, line in import_module("traceback").walk_tb(error.__traceback__):
             module = frame.f_globals.get("__name__") or ""
             place = f", at {frame.f_code.co_filename}:{line}"

@@ -13,7 +13,7 @@ import pytest
 
 import primax as px
 import primax.numpy as pnp
-from primax.extend import core
+from primax.extend import core, define_primitive, derive, hookimpl
 from primax.extend.drawing import graphviz
 from primax.extend.drawing.colors import color_of
 from primax.extend.drawing.graph import Box, Graph, Node, build
@@ -252,3 +252,44 @@ def test_html_escapes_what_others_write_and_shows_shared_programs_once() -> None
     text = px.make_jaxpr(lambda x: twice(twice(x)))(1.0)._repr_html_()
     assert text.count("&lt;b&gt;</b><i>[note=&lt;/div&gt;&quot;&amp;]</i>") == 1
     assert re.search(r"the program that is shown for \w+ = jit<", text)
+
+
+def test_rules_and_plugins_are_tables_in_notebooks() -> None:
+    table = px.plugins.rules("sin", "cumsum")
+    assert (len(table), table.status("sin", "transpose"), table.status("cumsum", "jvp")) == (2, "not needed", "given")
+    assert repr(table).splitlines()[0].split()[:3] == ["primitive", "plugin", "abstract_eval"]
+    text = table._repr_html_()
+    assert re.search(r'<tr title="[^"]*"><td><b style="[^"]*">cumsum</b></td><td>cumulative</td><td>\+</td>', text)
+    assert len(px.plugins.rules(plugin="trigonometry")) > 10
+    assert len(px.plugins.rules("sin", missing=True)) == 0
+    with pytest.raises(ValueError, match="there is no primitive 'sinn'; did you mean 'sin'"):
+        px.plugins.rules("sinn")
+    assert all(f">{name}</b></td><td>built-in</td>" in px.plugins._repr_html_() for name in FAMILIES)
+
+
+def test_a_plugin_is_a_table_of_its_rules_in_notebooks() -> None:
+    class tables:
+        @staticmethod
+        @hookimpl
+        def primax_register(registry: Any) -> None:
+            define_primitive("tabled", impl=pnp.sin, abstract_eval=derive.from_impl, registry=registry)
+
+    try:
+        text = px.plugins.register(tables, name="<tables>")._repr_html_()
+    finally:
+        px.plugins.unregister("<tables>")
+    assert re.search(r">tabled</b></td><td>impl</td><td>given by &lt;tables&gt;", text)
+    assert "plugin &#x27;&lt;tables&gt;&#x27; (tests.extend.test_drawing): active" in text
+
+
+def test_families_complete_and_load_as_attributes() -> None:
+    assert {"register", "rules", "fft", "symbolic_shapes"} <= set(dir(px.plugins))
+    assert "samples" not in dir(px.plugins)
+    assert px.plugins.fft.fft_p is px.lax.fft_p
+    with pytest.raises(AttributeError, match=r"primax\.plugins"):
+        _ = px.plugins.nosuch
+
+
+def test_updates_of_elements_complete() -> None:
+    assert px.Array.at.fget.__annotations__["return"] is type(pnp.ones(3).at)  # which completion reads
+    assert {"set", "add", "multiply", "get", "apply"} <= set(dir(pnp.ones(3).at[0]))
