@@ -5,7 +5,6 @@ The entry points of primax list the families, and `primax.json` beside this file
 from __future__ import annotations
 
 from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any
 
 from primax.extend.lazy_names import missing_name
@@ -23,7 +22,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *(module.name for module in iter_modules(__path__))} - {"samples"})
+    modules = import_module("pkgutil").iter_modules(__path__)  # `import primax` need not wait for pkgutil
+    return sorted({*__all__, *(module.name for module in modules)} - {"samples"})
 
 
 def _repr_html_() -> str:
