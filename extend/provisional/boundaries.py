@@ -16,7 +16,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-__all__ = ["api_boundary", "mark_modules"]
+__all__ = ["api_boundary", "mark_definitions", "mark_modules"]
 
 _T = TypeVar("_T")
 
@@ -105,7 +105,9 @@ def _compiled_handler() -> tuple[bytes, bytes, list[_Entry], int]:
     return code.co_code[2 * first : load], code.co_code[load + 2 :], entries, code.co_stacksize
 
 
-_before, _after, _own_entries, _stack_size = _compiled_handler()
+# Later releases may have another format of code: their functions stay as they are, and tracebacks show all lines.
+_known = sys.version_info[:2] <= (3, 14)
+_before, _after, _own_entries, _stack_size = _compiled_handler() if _known else (b"", b"", [], 0)
 _EXTENDED_ARG, _LOAD_CONST = dis.opmap["EXTENDED_ARG"], dis.opmap["LOAD_CONST"]
 _NO_LINE = 0x80 | 15 << 3  # the kind of an entry of the table of lines; the lowest bits are a number of units, less one
 _FUNCTION = 0x01 | 0x02  # code of functions, and not of classes
@@ -162,6 +164,8 @@ def api_boundary(value: _T) -> _T:
     Args:
       value: a function, a class, or an instance of one, which is changed and returned. Those of others stay unchanged.
     """
+    if not _known:
+        return value
     if isinstance(value, FunctionType):
         code = value.__code__
         if not (code.co_consts and code.co_consts[-1] is leave) and _is_own(str(value.__globals__.get("__name__"))):
@@ -300,6 +304,8 @@ _executing: list[str] = []
 
 def mark_modules() -> None:
     """Mark the functions of `primax` and of those public modules that are imported from now on."""
+    if not _known:
+        return
     _mark_unnamed()
     for name in {"primax", *_OF_AUTHORS}.intersection(sys.modules):
         _mark(sys.modules[name])
