@@ -52,6 +52,8 @@ class Row:
 
 def _attribute(root: str, path: str) -> Callable[..., object] | None:
     module, _, name = path.rpartition(".")
+    if not name:
+        return None
     try:
         return getattr(importlib.import_module(f"{root}.{module}" if root else module), name, None)
     except ImportError:
