@@ -324,15 +324,15 @@ for _name in "addressable_shards committed global_shards is_fully_addressable is
 def escaped(tracer: Tracer) -> UnexpectedTracerError:
     """The error for a tracer that is used outside its trace, usually after the trace has ended."""
     provenance = tracer._trace.provenance(tracer)
+    known = f"Encountered an unexpected tracer: {tracer.describe()}"
+    origin = f" {provenance}\n" if provenance else "\n"
+    where = tracer._trace.transformation
     if tracer._trace.alive:
-        where = tracer._trace.transformation
         return UnexpectedTracerError(
-            f"{tracer.describe()} inside {where} was used by a function that runs outside {where}, "
-            f"such as one with custom derivatives, or a callback.{' ' + provenance if provenance else ''}\n"
-            "Pass it to that function as an argument instead of closing over it."
+            f"{known} inside {where} was used by a function that runs outside {where}, such as one with custom "
+            f"derivatives, or a callback.{origin}Pass it to that function as an argument instead of closing over it."
         )
     return UnexpectedTracerError(
-        f"{tracer.describe()} escaped from {tracer._trace.transformation} and was used after the end of that "
-        f"transformation.{' ' + provenance if provenance else ''}\n"
+        f"{known} escaped from {where} and was used after the end of that transformation.{origin}"
         "Return values from the transformed function instead of storing them in globals, attributes or lists."
     )

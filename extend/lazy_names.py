@@ -72,7 +72,7 @@ def missing_name(module: str, name: str, text: str = "") -> AttributeError | Imp
     absent = f"module {module!r} has no attribute {name!r}"
     advice = [] if name.startswith("_") else [import_module(each).remedy(module, name) for each in _advisers]
     if not any(advice):
-        return AttributeError(text or absent)
+        return AttributeError(text or absent, name=name, obj=sys.modules.get(module))  # Python suggests another
     remedy = "; ".join(filter(None, advice))
     if _imports(sys._getframe(1)):
         return ImportError(f"cannot import name {name!r} from {module!r}: {remedy}", name=module)
