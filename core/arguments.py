@@ -183,7 +183,7 @@ def numpy_dtype(function: str, argument: str, value: Any) -> np.dtype[Any]:
       TypeError: `value` does not name a dtype.
     """
     try:
-        return np.dtype(value)
+        return np.dtype(value)  # type: ignore[no-any-return]
     except (TypeError, ValueError, SyntaxError, KeyError, AttributeError):
         hint = nearest(value, np.sctypeDict) if isinstance(value, str) else ""
         raise TypeError(f"{function}: {argument} must be a dtype, got {value!r}{hint}") from None

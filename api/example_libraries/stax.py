@@ -192,7 +192,7 @@ def GeneralConv(
     out_chan: int,
     filter_shape: Sequence[int],
     strides: Sequence[int] | None = None,
-    padding: str | Sequence[tuple[int, int]] = "VALID",
+    padding: str | Sequence[Sequence[int]] = "VALID",
     W_init: Callable[..., Array] | None = None,
     b_init: Callable[..., Array] = normal(1e-6),  # noqa: B008
 ) -> Layer:
@@ -222,7 +222,7 @@ def GeneralConvTranspose(
     out_chan: int,
     filter_shape: Sequence[int],
     strides: Sequence[int] | None = None,
-    padding: str | Sequence[tuple[int, int]] = "VALID",
+    padding: str | Sequence[Sequence[int]] = "VALID",
     W_init: Callable[..., Array] | None = None,
     b_init: Callable[..., Array] = normal(1e-6),  # noqa: B008
 ) -> Layer:

@@ -32,7 +32,7 @@ def pool(
     reduce_fn: Callable[[Any, Any], Any],
     window_shape: Sequence[int],
     strides: Sequence[int] | None = None,
-    padding: str | Sequence[tuple[int, int]] = "VALID",
+    padding: str | Sequence[Sequence[int]] = "VALID",
 ) -> Array:
     """Reduce each window of images by a function of two elements.
 
@@ -65,7 +65,7 @@ def max_pool(
     inputs: ArrayLike,
     window_shape: Sequence[int],
     strides: Sequence[int] | None = None,
-    padding: str | Sequence[tuple[int, int]] = "VALID",
+    padding: str | Sequence[Sequence[int]] = "VALID",
 ) -> Array:
     """The maximum of each window of images, without the padding; see `pool`.
 
@@ -81,7 +81,7 @@ def min_pool(
     inputs: ArrayLike,
     window_shape: Sequence[int],
     strides: Sequence[int] | None = None,
-    padding: str | Sequence[tuple[int, int]] = "VALID",
+    padding: str | Sequence[Sequence[int]] = "VALID",
 ) -> Array:
     """The minimum of each window of images, without the padding; see `pool`."""
     return reduce_window_min_p.bind(inputs, **_read("min_pool", inputs, window_shape, strides, padding))
@@ -91,7 +91,7 @@ def avg_pool(
     inputs: ArrayLike,
     window_shape: Sequence[int],
     strides: Sequence[int] | None = None,
-    padding: str | Sequence[tuple[int, int]] = "VALID",
+    padding: str | Sequence[Sequence[int]] = "VALID",
     count_include_pad: bool = True,
 ) -> Array:
     """The mean of the elements of each window of images; see `pool`.

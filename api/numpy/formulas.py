@@ -12,7 +12,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import sequence
 from primax.extend.provisional.elementwise import like
-from primax.extend.provisional.typing import ArrayLike, Arrays
+from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import asarray
 from primax.numpy.mapping import vectorize
 from primax.numpy.predicates import isnan, signbit
@@ -439,7 +439,7 @@ def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 def piecewise(
     x: ArrayLike,
-    condlist: Arrays,
+    condlist: ArrayLike | Sequence[ArrayLike],
     funclist: Sequence[ArrayLike | Callable[..., ArrayLike]],
     *args: object,
     **kw: object,
@@ -458,7 +458,8 @@ def piecewise(
       ValueError: `funclist` does not have as many entries as `condlist`, or one more.
     """
     if isinstance(condlist, list | tuple) or aval_of("piecewise", condlist, "condlist").shape:
-        conditions: list[Any] = [*condlist]
+        rows: Any = condlist
+        conditions: list[Any] = [*rows]
     else:
         conditions = [condlist]
     functions = sequence("piecewise", "funclist", funclist)

@@ -37,7 +37,7 @@ class ModeError(ValueError, NotImplementedError):
 @one_program("pad_width mode")
 def pad(
     array: ArrayLike,
-    pad_width: ArrayLike | Sequence[Any],
+    pad_width: ArrayLike | Sequence[Any] | Mapping[int, Any],
     mode: str | Callable[..., Any] = "constant",
     **kwargs: ArrayLike | Sequence[Any],
 ) -> Array:

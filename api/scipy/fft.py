@@ -11,7 +11,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis, listed, read_size
-from primax.extend.provisional.typing import ArrayLike
+from primax.extend.provisional.typing import ArrayLike, Axes, ShapeLike
 from primax.numpy.creation import asarray
 from primax.numpy.joining import concatenate
 from primax.numpy.promotion import aval_of, promote
@@ -62,8 +62,8 @@ def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm
 def dctn(
     x: ArrayLike,
     type: int = 2,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    s: ShapeLike | None = None,
+    axes: Axes | None = None,
     norm: str | None = None,
 ) -> Array:
     """The discrete cosine transform along several axes.
@@ -87,8 +87,8 @@ def dctn(
 def idctn(
     x: ArrayLike,
     type: int = 2,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    s: ShapeLike | None = None,
+    axes: Axes | None = None,
     norm: str | None = None,
 ) -> Array:
     """The inverse of `dctn`, with its arguments."""

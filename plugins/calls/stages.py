@@ -48,7 +48,11 @@ class Wrapped(Protocol[_P, _R_co]):
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
 
     if TYPE_CHECKING:
+        __name__: str
+        __qualname__: str
 
+        @property
+        def __wrapped__(self) -> Callable[_P, _R_co]: ...
         @overload
         def __get__(self, instance: None, owner: type, /) -> Self: ...
         @overload

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -27,6 +27,16 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
+@overload
+def fori_loop(
+    lower: ArrayLike,
+    upper: ArrayLike,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: complex,
+    *,
+    unroll: int | bool | None = None,
+) -> Array: ...
+@overload
 def fori_loop(
     lower: ArrayLike,
     upper: ArrayLike,
@@ -34,7 +44,15 @@ def fori_loop(
     init_val: _T,
     *,
     unroll: int | bool | None = None,
-) -> _T:
+) -> _T: ...
+def fori_loop(
+    lower: ArrayLike,
+    upper: ArrayLike,
+    body_fun: Callable[[Any, Any], Any],
+    init_val: object,
+    *,
+    unroll: int | bool | None = None,
+) -> Any:
     """Apply `body_fun(i, value)` for i from `lower` to `upper - 1`.
 
     If both bounds are known, it is a `scan`, which also differentiates in reverse mode; with tracers it is a

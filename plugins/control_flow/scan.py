@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from primax.extend import core
-from primax.extend.core import ShardingTypeError, tree
+from primax.extend.core import Array, ShardingTypeError, tree
 from primax.extend.provisional.arguments import integer, name_of
 from primax.extend.provisional.dimensions import as_size
 from primax.extend.provisional.sharding import axes_of_dims
@@ -22,6 +22,17 @@ _Carry = TypeVar("_Carry")
 _Y = TypeVar("_Y")
 
 
+@overload
+def scan(
+    f: Callable[[Any, Any], tuple[Any, _Y]],
+    init: complex,
+    xs: object = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Array, _Y]: ...
+@overload
 def scan(
     f: Callable[[_Carry, Any], tuple[_Carry, _Y]],
     init: _Carry,
@@ -30,7 +41,16 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
-) -> tuple[_Carry, _Y]:
+) -> tuple[_Carry, _Y]: ...
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: object,
+    xs: object = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    _split_transpose: bool = False,
+) -> tuple[Any, Any]:
     """Apply `f` to the elements of arrays in turn, with a carry from step to step.
 
     It is compiled as one loop of any number of steps. In reverse mode, the residuals of every step are kept for the

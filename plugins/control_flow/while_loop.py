@@ -5,12 +5,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from itertools import compress
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from primax.extend import core
-from primax.extend.core import ShapedArray, tree
+from primax.extend.core import Array, ShapedArray, tree
 from primax.extend.held_programs import reordered, trimmed
 from primax.extend.provisional.arguments import name_of
 from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
@@ -25,7 +25,11 @@ from primax.plugins.control_flow.while_rules import while_p
 _T = TypeVar("_T")
 
 
-def while_loop(cond_fun: Callable[[_T], ArrayLike], body_fun: Callable[[_T], _T], init_val: _T) -> _T:
+@overload
+def while_loop(cond_fun: Callable[[Any], ArrayLike], body_fun: Callable[[Any], Any], init_val: complex) -> Array: ...
+@overload
+def while_loop(cond_fun: Callable[[_T], ArrayLike], body_fun: Callable[[_T], _T], init_val: _T) -> _T: ...
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: object) -> Any:
     """Apply `body_fun` to a value as long as `cond_fun` of it is true.
 
     It differentiates only in forward mode: reverse mode would have to keep values of every step, and the number of

@@ -29,7 +29,7 @@ def conv_general_dilated(
     lhs: ArrayLike,
     rhs: ArrayLike,
     window_strides: Sequence[int],
-    padding: str | Sequence[tuple[int, int]],
+    padding: str | Sequence[Sequence[int]],
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,

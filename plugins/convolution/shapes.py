@@ -20,7 +20,7 @@ def conv_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
     strides: Sequence[int],
-    pads: Sequence[tuple[int, int]],
+    pads: str | Sequence[Sequence[int]],
     batch_group_count: int = 1,
 ) -> tuple[int, ...]:
     """The shape of the result of `conv`.
@@ -43,7 +43,7 @@ def conv_general_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: str | Sequence[tuple[int, int]],
+    padding: str | Sequence[Sequence[int]],
     dimension_numbers: ConvGeneralDilatedDimensionNumbers,
 ) -> tuple[int, ...]:
     """The shape of the result of `conv_general_dilated` without dilation and groups; see there."""
@@ -54,7 +54,7 @@ def conv_transpose_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: str | Sequence[tuple[int, int]],
+    padding: str | Sequence[Sequence[int]],
     dimension_numbers: Any,
 ) -> tuple[int, ...]:
     """The shape of the result of `conv_transpose` without dilation of the kernel; see there."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend import backend
-from primax.extend.core import Array, ShapeDtypeStruct, get_aval, tree
+from primax.extend.core import ShapeDtypeStruct, get_aval, tree
 from primax.extend.provisional.arguments import among, integer, sequence
 from primax.extend.provisional.sharding import named_from_hlo, to_hlo
 from primax.extend.sharding import AbstractMesh, Mesh, NamedSharding
@@ -86,7 +86,7 @@ class Exported:
     def __deepcopy__(self, memo: Any) -> Exported:
         return self
 
-    def call(self, *args: Any, **kwargs: Any) -> tuple[Array, Array]:
+    def call(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; usable inside `jit`, and inside `grad` if it was exported with its derivative.
 
         Args:
@@ -205,7 +205,7 @@ def _class_of(structure: Any) -> Any:
     return None if node is None else node[0]
 
 
-def deserialize(blob: bytes) -> Exported:
+def deserialize(blob: bytes | bytearray) -> Exported:
     """Read an exported function.
 
     Args:

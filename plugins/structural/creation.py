@@ -14,7 +14,7 @@ from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import canonical_axis, canonical_shape, numpy_dtype, shape_or_size
 from primax.extend.provisional.avals import ExtendedArray, array_of
 from primax.extend.provisional.sharding import aval_sharding, match_placement, with_aval_sharding
-from primax.extend.provisional.typing import ArrayLike, DTypeLike, ShardingLike
+from primax.extend.provisional.typing import ArrayLike, DTypeLike, Shape, ShapeLike, ShardingLike
 from primax.extend.rule_types import Table
 from primax.plugins.resharding import filled, place_of, placed, resharded
 from primax.plugins.structural.conversion import convert, dtype_of, host_scalar
@@ -24,7 +24,7 @@ iota_p = core.Primitive("iota")
 
 
 def full(
-    shape: Sequence[int] | int,
+    shape: ShapeLike,
     fill_value: ArrayLike,
     dtype: DTypeLike | None = None,
     *,
@@ -56,7 +56,7 @@ def full_like(
     x: ArrayLike | core.ShapeDtypeStruct,
     fill_value: ArrayLike,
     dtype: DTypeLike | None = None,
-    shape: Sequence[int] | int | None = None,
+    shape: ShapeLike | None = None,
     sharding: ShardingLike | None = None,
 ) -> Array:
     """An array of one value, of the shape and dtype of another array.
@@ -80,7 +80,7 @@ def full_like(
     return match_placement(out, aval) if sharding is None else placed("full_like", out, sharding)
 
 
-def empty(shape: Sequence[int] | int, dtype: DTypeLike, *, out_sharding: ShardingLike | None = None) -> Array:
+def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: ShardingLike | None = None) -> Array:
     """An array of unspecified values, which are zeros.
 
     Args:
@@ -92,7 +92,7 @@ def empty(shape: Sequence[int] | int, dtype: DTypeLike, *, out_sharding: Shardin
     return out if out_sharding is None else resharded("empty", out, out_sharding)
 
 
-def shape_as_value(shape: Sequence[int]) -> Array:
+def shape_as_value(shape: Shape) -> Array:
     """A shape as an array of integers."""
     sizes, dtype = canonical_shape(shape, "shape_as_value"), dtypes.default_int_dtype()
     try:
@@ -187,7 +187,7 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 
 
 def broadcasted_iota(
-    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: ShardingLike | None = None
+    dtype: DTypeLike, shape: ShapeLike, dimension: int, *, out_sharding: ShardingLike | None = None
 ) -> Array:
     """An array whose elements are their index along one axis.
 

@@ -26,7 +26,7 @@ from primax.extend.provisional.arguments import (
 from primax.extend.provisional.derivatives import unreduced_axes
 from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.provisional.sharding import unreduced_params, with_out_sharding
-from primax.extend.provisional.typing import ArrayLike, ShardingLike
+from primax.extend.provisional.typing import ArrayLike, Shape, ShapeLike, ShardingLike
 from primax.extend.rule_types import Rules, Table
 
 broadcast_in_dim_p = core.Primitive("broadcast_in_dim")
@@ -39,7 +39,7 @@ tile_p = core.Primitive("tile")
 
 def broadcast_in_dim(
     operand: ArrayLike,
-    shape: Sequence[int],
+    shape: Shape,
     broadcast_dimensions: Sequence[int],
     *,
     out_sharding: ShardingLike | None = None,
@@ -145,7 +145,7 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     return broadcast_in_dim_p.bind(arr, shape=shape, broadcast_dimensions=tuple(range(first, len(shape))))
 
 
-def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+def broadcast_shapes(*shapes: ShapeLike) -> tuple[int, ...]:
     """Returns the common shape to which arrays of the given shapes broadcast.
 
     Raises:
@@ -206,7 +206,7 @@ def insert_axes(array: Any, dimensions: Sequence[int], argument: str) -> Array:
 
 def reshape(
     operand: ArrayLike,
-    new_sizes: Sequence[int] | int,
+    new_sizes: ShapeLike,
     dimensions: Sequence[int] | None = None,
     *,
     out_sharding: ShardingLike | None = None,

@@ -13,7 +13,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import canonical_axis, inserted, is_value, sequence
 from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.provisional.narrow import in_whole_bytes
-from primax.extend.provisional.typing import ArrayLike
+from primax.extend.provisional.typing import ArrayLike, Arrays
 from primax.extend.rule_types import Table
 from primax.plugins.structural.shapes import transpose
 
@@ -21,7 +21,7 @@ stack_p = core.Primitive("stack")
 unstack_p = core.Primitive("unstack", multiple_results=True)
 
 
-def stack(operands: Sequence[Any], axis: int = 0) -> Array:
+def stack(operands: Arrays, axis: int = 0) -> Array:
     """Arrays of one shape along a new axis.
 
     Args:

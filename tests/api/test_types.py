@@ -117,6 +117,25 @@ def test_what_says_nothing_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [end.parameter for end in untyped.open_ends()] == ["x", "y", "args", "return"]
 
 
+# Lambdas say no types: nothing is wrong with these.
+LAMBDAS = """
+# pyright: basic
+import primax as px
+import primax.numpy as pnp
+
+x = pnp.ones(3)
+print(px.vmap(px.grad(lambda x: x * 2 + pnp.sin(x)))(x).shape, px.jit(px.value_and_grad(lambda x: x["a"]))({"a": 1.0}))
+print(px.grad(px.grad(lambda x: x.sum()))(1.0), px.hessian(lambda x: x**2)(x), px.jit(px.custom_jvp(lambda x: x))(x))
+print(px.lax.scan(lambda c, x: (c + x, c * x), 0.0, x)[0].shape, px.lax.scan(lambda c, x: (c + x, None), x, x)[0].T)
+print(px.lax.fori_loop(0, 3, lambda i, c: c + x[i], 0.0).shape, px.lax.map(lambda x: x * 2, x).shape)
+print(px.lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * 2.0), (0, x))[1].shape)
+print(px.lax.cond(True, lambda x: x, lambda x: -x, x), px.tree.map(lambda a, b: a + b, {"a": x}, {"a": x})["a"])
+print(px.vjp(lambda x: x * 2, x)[1](x), px.jvp(lambda x: x * 2, (x,), (x,))[0].shape, px.linearize(lambda x: x, 1.0)[1])
+print(px.vmap(lambda x, y: x * y, in_axes=(0, None))(x, 1.0), px.jit(lambda x, n: x * n, static_argnums=1)(x, 2))
+print(px.jit(px.jvp, static_argnums=0)(pnp.sin, (x,), (x,)), px.eval_shape(lambda x: x, x), px.jit(pnp.cos)(x).shape)
+""".lstrip()
+
+
 def mistakes() -> list[int]:
     return [i for i, line in enumerate(PROGRAM.splitlines(), 1) if "# E: " in line]
 
@@ -125,6 +144,7 @@ def mistakes() -> list[int]:
 def program(tmp_path: Path) -> Path:
     path = tmp_path / "program.py"
     path.write_text(PROGRAM, encoding="utf-8")
+    (tmp_path / "lambdas.py").write_text(LAMBDAS, encoding="utf-8")
     return path
 
 
@@ -140,10 +160,11 @@ def test_mypy_finds_the_mistakes_of_a_program(program: Path) -> None:
     pytest.importorskip("mypy")
     cache = str(Path(ROOT) / ".mypy_cache")
     text = run(
-        [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--cache-dir", cache, program.name], program.parent
+        [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--cache-dir", cache, program.name, "lambdas.py"],
+        program.parent,
     )
-    found = re.findall(r"^program\.py:(\d+): error", text, re.MULTILINE)
-    assert sorted({int(line) for line in found}) == mistakes(), text
+    found = re.findall(r"^(\w+)\.py:(\d+): error", text, re.MULTILINE)
+    assert sorted({(name, int(line)) for name, line in found}) == [("program", line) for line in mistakes()], text
 
 
 @pytest.mark.any_word_size
@@ -152,8 +173,9 @@ def test_pyright_finds_the_mistakes_of_a_program(program: Path) -> None:
     pytest.importorskip("pyright")
     if shutil.which("node") is None:
         pytest.skip("pyright runs on node, which is not on the path; it would be downloaded")
-    options = {"typeCheckingMode": "strict", "include": [program.name]}
+    options = {"typeCheckingMode": "strict", "include": [program.name, "lambdas.py"]}
     (program.parent / "pyrightconfig.json").write_text(json.dumps(options), encoding="utf-8")
     text = run([sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable], program.parent)
     found = json.loads(text[text.index("{") :])["generalDiagnostics"]
-    assert sorted({each["range"]["start"]["line"] + 1 for each in found}) == mistakes(), text
+    places = {(Path(each["file"]).stem, each["range"]["start"]["line"] + 1) for each in found}
+    assert sorted(places) == [("program", line) for line in mistakes()], text
