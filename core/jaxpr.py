@@ -25,6 +25,9 @@ class Var:
     def __init__(self, aval: Any) -> None:
         self.aval = aval
 
+    def __reduce__(self) -> Any:
+        return pickled(f"primax.extend.core:{type(self).__name__}", self.aval)
+
     def __repr__(self) -> str:
         return f"Var({self.aval.str_short()})@{id(self):x}"
 
@@ -46,6 +49,9 @@ class Literal:
     def __init__(self, val: Any, aval: Any = None) -> None:
         self.val = val
         self.aval = get_aval(val) if aval is None else aval
+
+    def __reduce__(self) -> Any:
+        return pickled("primax.extend.core:Literal", self.val, self.aval)
 
     def __repr__(self) -> str:
         return f"{self.val}:{self.aval.str_short()}"

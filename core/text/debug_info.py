@@ -8,6 +8,7 @@ from typing import Any
 
 from primax.core import tree
 from primax.core.arguments import name_of
+from primax.core.pickling import pickled
 
 Names = tuple[str, ...] | None
 
@@ -65,7 +66,8 @@ class DebugInfo(str):
         return f"DebugInfo({self.func_src_info}, traced for {self.traced_for})"
 
     def __reduce__(self) -> Any:
-        return DebugInfo, (self.traced_for, self.func_src_info, self.arg_names, self.result_paths)
+        fields = self.traced_for, self.func_src_info, self.arg_names, self.result_paths
+        return pickled("primax.extend.core:DebugInfo", *fields)
 
 
 def source_of(fun: Callable[..., Any], name: str | None = None) -> str:

@@ -366,6 +366,4 @@ def _colored(text: str) -> str:
     return re.sub(_KEYWORD, lambda match: f"\x1b[34;1m{match[0]}\x1b[39;22m", text)
 
 
-formatter.colored = _colored
-formatter.jaxpr = jaxpr_to_text
-formatter.eqn = eqn_to_text
+formatter.jaxpr, formatter.eqn, formatter.colored = jaxpr_to_text, eqn_to_text, _colored
