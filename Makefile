@@ -105,8 +105,10 @@ test-oldest:
 	@$(MAKE) --no-print-directory test-matrix ROWS=oldest
 
 # Rows of an interrupted run are read again: remove the folder to measure anew.
+ACCURACY = PYTHONPATH=tests $(BIN)/python -m accuracy --records $(VENV)/accuracy
 accuracy: $(VENV)/.dev
-	PYTHONPATH=tests $(BIN)/python -m accuracy --records $(VENV)/accuracy --page docs/accuracy.md
+	$(ACCURACY) --step 8 --dtypes float16,bfloat16,float32,complex64
+	$(ACCURACY) --step 16 --each 1 --dtypes float64,complex128 --page docs/accuracy.md
 
 canary: $(VENV)/.dev
 	$(BIN)/python tests/core/test_jaxlib_canary.py

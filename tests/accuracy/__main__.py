@@ -59,6 +59,8 @@ def main() -> int:
     if options.page:
         from accuracy.page import page
 
+        if options.records:  # those of earlier runs, too
+            rows = [row for file in sorted(options.records.iterdir()) for row in pickle.loads(file.read_bytes())]
         options.page.write_text(page(rows))
     print(f"{len(tasks)} functions and dtypes, {bad} results above their bounds")
     return 1 if bad else 0
