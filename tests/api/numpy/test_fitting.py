@@ -37,7 +37,9 @@ def test_roots_can_be_traced_behind_zeros() -> None:
     found = px.jit(lambda p: pnp.roots(p, strip_zeros=False))(np.float32([0, 1, -3, 2, 0]))
     assert np.isnan(np.asarray(found)[-1])
     agree(np.sort_complex(np.asarray(found)[:-1]), np.array([0, 1, 2], complex))
-    with pytest.raises(px.errors.ConcretizationTypeError, match=r"(?s)roots: .* on the values of p,.* strip_zeros=False"):
+    with pytest.raises(
+        px.errors.ConcretizationTypeError, match=r"(?s)roots: .* on the values of p,.* strip_zeros=False"
+    ):
         px.jit(pnp.roots)(X)
 
 

@@ -119,7 +119,9 @@ def test_arrays_without_elements() -> None:
 
 def test_traced_values_need_a_size() -> None:
     for fun in (pnp.unique, lambda x: pnp.setxor1d(x, x), lambda x: pnp.union1d(x, x)):
-        with pytest.raises(px.errors.ConcretizationTypeError, match=r"(?s)the shape of the result depends on the values of ar1?,.*size"):
+        with pytest.raises(
+            px.errors.ConcretizationTypeError, match=r"(?s)the shape of the result depends on the values of ar1?,.*size"
+        ):
             px.jit(fun)(X)
     with pytest.raises(ValueError, match=r"unique: axis must be in \[-1, 1\), got 1"):
         pnp.unique(X, axis=1)
