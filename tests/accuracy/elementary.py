@@ -225,9 +225,9 @@ _OF_POWER = (
         at_most=256,
     ),
     Limit(
-        "-1.5 < y * log(x) < -0.5, second derivatives",
+        "-1.6 < y * log(x) < -0.4, second derivatives",
         _CANCEL,
-        lambda x, y: abs(1 + y * np.log(x)) < 0.5,
+        lambda x, y: abs(1 + y * np.log(x)) < 0.6,
         orders=(2,),
     ),
 )
