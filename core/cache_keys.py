@@ -100,13 +100,13 @@ def _is_generated(method: Any) -> bool:
 
 
 def _nests_such(x: tuple[Any, ...]) -> bool:
-    """Whether a tuple has only values of `_UNLIKE_OTHERS` types, and tuples of such values."""
+    """Whether a tuple has only values of `_UNLIKE_OTHERS` types, values equal to themselves alone, and such tuples."""
     for value in x:
         kind = type(value)
         if kind is tuple:
             if not _nests_such(value):
                 return False
-        elif kind not in _UNLIKE_OTHERS:
+        elif kind not in _UNLIKE_OTHERS and kind.__eq__ is not object.__eq__:
             return False
     return True
 

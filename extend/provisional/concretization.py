@@ -90,7 +90,8 @@ def explain(tracer: Any, asked: str) -> tuple[str, str]:
     if frame is not None and is_internal(frame.f_code.co_filename):
         function = called()
         outside, argument = _argument(frame, tracer)
-        if function and function not in ("contains", "item"):
+        # NumPy's own function, such as that of jit(np.sin), names no parameter of primax.
+        if function and function not in ("contains", "item") and (argument or asked != "array"):
             return _asked_by(function, argument, tracer._trace.transformation)
         frame = outside
     words, request = _REQUESTS.get(asked, (ABSTRACT, f"asks for its {asked}"))

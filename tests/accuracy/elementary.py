@@ -124,7 +124,7 @@ _OUT_OF_RANGE = "an intermediate result leaves the range, where XLA sets it to 0
 _CANCEL = "terms cancel beside a zero"
 
 
-def _by_format(interval: str, where: Callable[..., np.ndarray], *orders: int, reason: str = _OUT_OF_RANGE, **options):
+def by_format(interval: str, where: Callable[..., np.ndarray], *orders: int, reason: str = _OUT_OF_RANGE, **options):
     """A limit for each dtype, whose interval depends on the dtype: `where` has the format and the arguments."""
 
     def limit(form: Format) -> Limit:
@@ -143,12 +143,12 @@ def _zeros(interval: str, width: float, *centers: float, order: int) -> Limit:
     )
 
 
-_OF_INVERSE_SQUARE = _by_format(
+_OF_INVERSE_SQUARE = by_format(
     "x**4 within 2 binades of the end of the range, second derivative",
     lambda form, x: abs(x) >= 2.0 ** ((form.most - 2) / 4),
     2,
 )
-_EXP_NEAR_OVERFLOW = _by_format(
+_EXP_NEAR_OVERFLOW = by_format(
     "exp(x) within a factor of 2 of overflow",
     lambda form, x: x > math.log(form.largest) - math.log(2),
     0,
@@ -175,7 +175,7 @@ _COMPLEX_VALUE = _of_complex("complex numbers", _ADD_UP, lambda z: z == z, 8, 0)
 _COMPLEX_SECOND = _of_complex("complex numbers, second derivative", _ADD_UP, lambda z: z == z, 24, 2)
 _COMPLEX_DERIVATIVES = _of_complex("complex numbers, derivatives", _ADD_UP, lambda z: z == z, 24, 1, 2)
 _OF_TANH = (
-    *_by_format(
+    *by_format(
         "exp(-2 abs(real(z))) within 4 binades of the smallest number, derivatives",
         lambda form, z: form.is_complex & (2 * abs(np.real(z)) > -math.log(16 * form.tiny)),
         1,
@@ -183,7 +183,7 @@ _OF_TANH = (
     ),
 )
 _OF_TAN = (
-    *_by_format(
+    *by_format(
         "exp(-2 abs(imag(z))) within 4 binades of the smallest number, derivatives",
         lambda form, z: form.is_complex & (2 * abs(np.imag(z)) > -math.log(16 * form.tiny)),
         1,
@@ -207,9 +207,9 @@ def _zero_of_two(interval: str, function: Callable[..., np.ndarray]) -> Limit:
     )
 
 
-_VANISHING_EXP = _by_format("exp(x) below the normal numbers", lambda form, x: x < math.log(form.tiny))
+_VANISHING_EXP = by_format("exp(x) below the normal numbers", lambda form, x: x < math.log(form.tiny))
 _OF_POWER = (
-    *_by_format(
+    *by_format(
         "y**2 x**(y - 2) within 2 binades of the ends of the range, or x**2 out of it",
         lambda form, x, y: (
             (np.abs((y - 2) * np.log2(x) + 2 * np.log2(np.maximum(abs(y), 1))) > form.most - 2)
@@ -231,7 +231,7 @@ _OF_POWER = (
         orders=(2,),
     ),
 )
-_OF_DIVIDE = _by_format(
+_OF_DIVIDE = by_format(
     "x / y**2 or 1 / y within 4 binades of the smallest number, derivatives",
     lambda form, x, y: (
         (np.log2(abs(x)) - 2 * np.log2(abs(y)) < form.least + 4)
@@ -242,7 +242,7 @@ _OF_DIVIDE = _by_format(
     2,
 )
 _OF_ARCTAN2 = (
-    *_by_format(
+    *by_format(
         "x**2 + y**2 out of range, or an argument within 2**10 of the smallest number, second derivatives",
         lambda form, y, x: (
             (np.hypot(x, y) < 2.0 ** (form.least / 2 + 1))
@@ -302,20 +302,25 @@ _OF_SINC = (
         orders=(1,),
     ),
     Limit(
-        "abs(sin(pi x)) < 0.2 or abs(x) between 0.5 and 0.8, second derivative",
+        "abs(sin(pi x)) < 0.3 or abs(x) between 0.5 and 0.8, second derivative",
         _CANCEL,
-        lambda x: (abs(np.sin(np.pi * x)) < 0.2) & (abs(x) > 0.5) | (abs(abs(x) - 0.65) < 0.15),
+        lambda x: (abs(np.sin(np.pi * x)) < 0.3) & (abs(x) > 0.5) | (abs(abs(x) - 0.65) < 0.15),
         orders=(2,),
     ),
-    *_by_format("below 4 times the smallest number", lambda form, x: abs(x) < 4 * form.tiny, 1),
-    *_by_format(
+    *by_format("below 4 times the smallest number", lambda form, x: abs(x) < 4 * form.tiny, 1),
+    *by_format(
+        "1 / x**2 within 4 binades of the smallest number, second derivative",
+        lambda form, x: abs(x) > 0.25 * form.tiny**-0.5,
+        2,
+    ),
+    *by_format(
         "1 / x within 3 binades of the smallest number, derivatives", lambda form, x: abs(x) > 0.1 / form.tiny, 1, 2
     ),
 )
-_VANISHING_SLOPE = _by_format(
+_VANISHING_SLOPE = by_format(
     "exp(-abs(x)) within 2 binades of the smallest number", lambda form, x: abs(x) > -math.log(4 * form.tiny), 2
 )
-_SQUARE_BEYOND = _by_format(
+_SQUARE_BEYOND = by_format(
     "x**2 within 3 binades of the largest number, derivatives",
     lambda form, x: abs(x) > 2.0 ** (form.most / 2 - 1.5),
     1,
@@ -325,7 +330,6 @@ _OF_SQUAREPLUS = Limit(
     "abs(x) < 1, second derivative",
     "roundings of several products add up",
     lambda x: abs(x) < 1,
-    dtypes=("float64",),
     orders=(2,),
     at_most=12,
 )
@@ -339,10 +343,11 @@ _OF_SILU = (
 _OF_MISH = (
     _AT_MINUS_INFINITY,
     *_VANISHING_EXP,
-    *_by_format(
+    *by_format(
         "exp(-2 x) within 2 binades of the smallest number", lambda form, x: 2 * x > -math.log(4 * form.tiny), 2
     ),
     _zeros("-1.6 < x < -0.8, first derivative", 0.4, -1.1924, order=1),
+    Limit("x <= -1.6, first derivative", "roundings of factors add up", lambda x: x < -1.5, orders=(1,), at_most=16),
     _zeros("-2.66 < x < -1.86, or 1.09 < x < 1.89, second derivative", 0.4, -2.2564, 1.4906, order=2),
     Limit(
         "x > 1.5, second derivative",
@@ -353,24 +358,24 @@ _OF_MISH = (
     ),
 )
 _OF_GELU = (
-    *_by_format(
+    *by_format(
         "exp(-x**2 / 2) / abs(x) within 4 binades of the smallest number",
         lambda form, x: (x < -1) & (-x * x / 2 - np.log(abs(x)) < math.log(form.tiny * 16)),
     ),
-    *_by_format(
+    *by_format(
         "exp(-x**2 / 2) within 16 binades of the smallest number, second derivative",
         lambda form, x: -x * x / 2 < math.log(form.tiny * 2**16),
         2,
     ),
     Limit("x < -3", "x / sqrt(2) is rounded before erfc", lambda x: x < -3, at_most=2048),
-    Limit("-3 <= x < -1.5", "x / sqrt(2) is rounded before erfc", lambda x: x < -1.5, at_most=32),
+    Limit("-3 <= x < -1", "x / sqrt(2) is rounded before erfc", lambda x: x < -1, at_most=32),
     Limit("x > 3, second derivative", "x**2 / 2 is rounded before exp", lambda x: x > 3, orders=(2,), at_most=2048),
     _zeros("-1 < x < -0.5, first derivative", 0.25, -0.7518, order=1),
     _zeros("1.21 < abs(x) < 1.61, second derivative", 0.2, -1.4142, 1.4142, order=2),
 )
 _OF_GELU_BY_TANH = (
     _AT_MINUS_INFINITY,
-    *_by_format(
+    *by_format(
         "the logistic function within 4 binades of the smallest number",
         lambda form, x: -math.sqrt(8 / math.pi) * abs(x + 0.044715 * x**3) < math.log(form.tiny * 16),
     ),
@@ -379,7 +384,6 @@ _OF_GELU_BY_TANH = (
         "-3 <= x < -1.5",
         "the argument of the logistic function is rounded",
         lambda x: x < -1.5,
-        orders=(0,),
         at_most=32,
     ),
     Limit(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from mpmath import mp, mpf
 
+from accuracy.elementary import by_format
 from accuracy.functions import Function, Limit
 
 _ZERO = "a zero, beside which terms cancel out"
@@ -199,9 +202,35 @@ FUNCTIONS = (
     ),
     _of("gamma", mp.gamma, 0.0, 1.0, -1.0, -2.0, 9.2, 35.04, 171.62, -0.5, 1.4616321449683622),
     _of(
-        "digamma", mp.digamma, 0.0, 1.4616321449683622, -1.0, -2.0, -0.504083008264455, 8.0, 10.0, limits=(_BELOW_ZERO,)
+        "digamma",
+        mp.digamma,
+        0.0,
+        1.4616321449683622,
+        -1.0,
+        -2.0,
+        -0.504083008264455,
+        8.0,
+        10.0,
+        limits=(
+            _BELOW_ZERO,
+            *by_format(
+                "1 / x**2 within 2 binades of the smallest number, second derivative",
+                lambda form, x: x > 0.5 * form.tiny**-0.5,
+                2,
+            ),
+        ),
     ),
-    _of("factorial", _factorial, 0.0, 1.0, 8.3, 34.0, 170.62, domain=lambda x: x >= 0),
+    _of(
+        "factorial",
+        _factorial,
+        0.0,
+        1.0,
+        8.3,
+        34.0,
+        170.62,
+        domain=lambda x: x >= 0,
+        limits=(_beside("x near 0.46163, first derivative", (0.46163214496836,), (1,), 0.01),),
+    ),
     _of("erf", mp.erf, 0.0, 1.0, 4.0, 5.9, -1.0, singular=((),), limits=(_BELL,)),
     _of("erfc", mp.erfc, 0.0, 1.0, 2.0, 9.3, 10.0, 26.5, -4.0, singular=((),), limits=(_BELL,)),
     _of("erfcx", _erfcx, 0.0, 1.0, 10.0, 25.0, -3.3, -9.3, -26.6, singular=((),)),
@@ -255,7 +284,21 @@ FUNCTIONS = (
         8.0,
         limits=(_AGREE,),
     ),
-    _of("i1", _bessel(1, False), 0.0, 8.0, 90.0, 92.0, 713.0, singular=((),)),
+    _of(
+        "i1",
+        _bessel(1, False),
+        0.0,
+        8.0,
+        90.0,
+        92.0,
+        713.0,
+        singular=((),),
+        limits=by_format(
+            "exp(abs(x)) beyond the largest number, second derivative",
+            lambda form, x: abs(x) > math.log(form.largest),
+            2,
+        ),
+    ),
     _of(
         "i1e",
         _bessel(1, True),

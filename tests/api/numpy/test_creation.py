@@ -243,8 +243,8 @@ def test_ranges_are_the_same_eagerly_and_in_programs() -> None:
         assert np.allclose(pnp.arange(*args), px.jit(lambda args=args: pnp.arange(*args))(), rtol=1e-6)
     assert np.array_equal(pnp.linspace(0, 3, 7), px.jit(lambda: pnp.linspace(0, 3, 7))())
     refuses(ValueError, "arange: step must not be 0", pnp.arange, 0, 3, 0)
-    refuses(TypeError, "arange: start must be a number, got i32[2]", pnp.arange, pnp.array([1, 2]))
-    with pytest.raises(px.errors.TracerIntegerConversionError):
+    refuses(TypeError, "arange: stop must be a number, got i32[2]", pnp.arange, pnp.array([1, 2]))
+    with pytest.raises(px.errors.ConcretizationTypeError):
         px.jit(lambda n: pnp.arange(n))(3)
     assert pnp.arange(pnp.asarray(3)).tolist() == [0, 1, 2]
 
@@ -358,7 +358,7 @@ def test_missing_functions_say_whether_numpy_has_them() -> None:
         pnp.nonsense  # noqa: B018
 
 
-@pytest.mark.parametrize("args, name", [((1j,), "start"), ((0, 3 + 0j), "stop"), ((0, 3, np.complex64(1)), "step")])
+@pytest.mark.parametrize("args, name", [((1j,), "stop"), ((0, 3 + 0j), "stop"), ((0, 3, np.complex64(1)), "step")])
 def test_arange_refuses_complex_numbers_and_names_the_argument(args, name):
     with pytest.raises(ValueError, match=f"arange: {name} must be a real number"):
         pnp.arange(*args)
