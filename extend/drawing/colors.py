@@ -57,7 +57,7 @@ def color_of(family: str) -> Color:
     """The colour of a family, or of another plugin; it depends on the name alone.
 
     >>> color_of("trigonometry").fill
-    '#f6ddfd'
+    '#f7ddfd'
     >>> color_of("kepler") == color_of("kepler") != color_of("newton")
     True
     """

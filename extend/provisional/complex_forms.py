@@ -8,7 +8,6 @@ where the squares of the parts leave the range. Formulas: W. Kahan, "Branch cuts
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -264,13 +263,16 @@ def division(plain: Lowering) -> Lowering:
 
 
 def _quotient(a: Real, b: Real, c: Real, d: Real, u: Real, v: Real) -> Parts:
-    """(a + i b) / (c + i d), and (u, v) where one of the numbers is zero, infinite or NaN.
+    """(a + i b) / (c + i d), and (u, v) where no square leaves the range, or a number is zero, infinite or NaN.
 
     A power of 2 brings c and d near 1, so that no square leaves the range. Very large and very small a and b are scaled
     by a small power, so that no sum of products does.
     """
     above, below = abs(a).at_least(abs(b)), abs(c).at_least(abs(d))
-    defined = functools.reduce(mlir.hlo.and_, (above > 0.0, below > 0.0, above < math.inf, below < math.inf))
+    limit = 2.0 ** (int(dtypes.finfo(a.aval.dtype).maxexp) // 4)
+    ordinary = _between(above, 1 / limit, limit), _between(below, 1 / limit, limit)
+    defined = mlir.hlo.and_(_between(above, 0.0, math.inf), _between(below, 0.0, math.inf))
+    scaled = mlir.hlo.and_(defined, mlir.hlo.not_(mlir.hlo.and_(*ordinary)))
     near = _reciprocal_power_of_two(below)
     c, d = c * near, d * near
     norm = c * c + d * d
@@ -280,7 +282,11 @@ def _quotient(a: Real, b: Real, c: Real, d: Real, u: Real, v: Real) -> Parts:
     there, back = less.where(large, more.where(small, one)), more.where(large, less.where(small, one))
     a, b = a * there, b * there
     along, across = (part / norm * near * back for part in (a * c + b * d, b * c - a * d))
-    return along.where(defined, u), across.where(defined, v)
+    return along.where(scaled, u), across.where(scaled, v)
+
+
+def _between(x: Real, low: float, high: float) -> Any:
+    return mlir.hlo.and_(x > low, x < high)
 
 
 def _reciprocal_power_of_two(x: Real) -> Real:

@@ -10,7 +10,16 @@ from primax.plugins.special import gamma as _gamma
 from primax.plugins.special import incomplete_beta as _incomplete_beta
 from primax.plugins.special import incomplete_gamma as _incomplete_gamma
 from primax.plugins.special.bessel import bessel_i0e, bessel_i0e_p, bessel_i1e, bessel_i1e_p
-from primax.plugins.special.error import erf, erf_inv, erf_inv_p, erf_p, erfc, erfc_p
+from primax.plugins.special.error import (
+    erf,
+    erf_inv,
+    erf_inv_p,
+    erf_inv_precise,
+    erf_inv_precise_p,
+    erf_p,
+    erfc,
+    erfc_p,
+)
 from primax.plugins.special.gamma import digamma, digamma_p, lgamma, lgamma_p, polygamma, polygamma_p, zeta, zeta_p
 from primax.plugins.special.incomplete_beta import betainc, regularized_incomplete_beta_p
 from primax.plugins.special.incomplete_gamma import (
@@ -35,6 +44,8 @@ __all__ = [
     "erf",
     "erf_inv",
     "erf_inv_p",
+    "erf_inv_precise",
+    "erf_inv_precise_p",
     "erf_p",
     "erfc",
     "erfc_p",

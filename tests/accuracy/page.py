@@ -20,7 +20,8 @@ binade; see `tests/accuracy/README.md`.
 
 A cell has the largest error in units of the last place (ulp) of the exact result, where this is a normal number:
 of primax, then of jax {jax}, and for values of NumPy {numpy} or SciPy {scipy}. `∞` means a NaN or an infinity in place
-of a number, or the reverse; `-` means that a library doesn't have the function in this dtype. Derivatives are taken in
+of a number, or the reverse; `-` means that a library doesn't have the function in this dtype. A dtype without a column
+was not measured. Derivatives are taken in
 forward and reverse mode. Derivatives of complex functions are those with respect to the complex variable; an error of a
 complex number is that of its parts, in units of the larger part. Points where the value itself leaves the range of the
 dtype are not judged for derivatives.
@@ -75,11 +76,14 @@ def page(rows: list[Row]) -> str:
     """The page, of the rows of all functions, dtypes and libraries."""
     found = {(r.label, r.dtype, r.library): r for r in rows}
     parts = [HEADING.format(jax=version("jax"), numpy=version("numpy"), scipy=version("scipy"))]
-    notes = _Notes()
+    notes, measured = _Notes(), {r.dtype for r in rows}
     for order, title in ORDERS.items():
         parts.append(f"## {title}\n")
         for special in (False, True):
-            for dtypes, kind in ((REAL, "real"), (ALL[len(REAL) :], "complex")):
+            for dtypes, kind in (
+                ([d for d in REAL if d in measured], "real"),
+                ([d for d in ALL if d in measured - set(REAL)], "complex"),
+            ):
                 lines = []
                 for label in dict.fromkeys(f.label for f in FUNCTIONS if f.special == special):
                     cells = [_cell(label, d, order, found, notes) for d in dtypes]

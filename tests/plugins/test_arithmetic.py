@@ -242,7 +242,7 @@ def test_complex_extrema_compare_real_then_imaginary_parts():
 
 REFUSED = [
     (lambda x: px.lax.add(x, 1), r"add: arguments must have one dtype, got f32\[3\] and i32\[\]"),
-    (lambda x: px.lax.mul(x, x[:2]), r"mul: arguments must have one shape, .* got shapes \(3,\) and \(2,\)"),
+    (lambda x: px.lax.mul(x, x[:2]), r"mul got incompatible shapes for broadcasting: \(3,\), \(2,\)"),
     (lambda x: px.lax.add(x > 0, x > 0), r"add: argument 0 must be a number, got bool\[3\]"),
     (lambda x: px.lax.neg(x > 0), r"neg: its argument must be a number, got bool\[3\]"),
     (lambda x: px.lax.abs(x.astype(np.uint8)), r"abs: its argument must be a signed number, got u8\[3\]"),

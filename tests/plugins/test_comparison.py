@@ -70,7 +70,7 @@ def test_comparisons_refuse_mixed_dtypes_shapes_and_complex_order():
     x = np.arange(3.0, dtype=np.float32)
     with pytest.raises(TypeError, match=r"lt: arguments must have one dtype, got f32\[3\] and i32\[\]"):
         px.lax.lt(x, 1)
-    with pytest.raises(TypeError, match=r"eq: arguments must have one shape, .* got shapes \(3,\) and \(2,\)"):
+    with pytest.raises(TypeError, match=r"eq got incompatible shapes for broadcasting: \(3,\), \(2,\)"):
         px.lax.eq(x, x[:2])
     with pytest.raises(TypeError, match=r"ge: argument 0 must be real, got c64\[3\]"):
         px.lax.ge(x + 1j, x + 1j)

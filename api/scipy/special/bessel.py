@@ -11,8 +11,8 @@ from primax.scipy.special.operands import bound, real
 
 __all__ = ["i0", "i0e", "i1", "i1e"]
 
-i0e = bound("i0e", bessel_i0e_p, "x", "exp(-abs(x)) times the modified Bessel function of order 0.")
-i1e = bound("i1e", bessel_i1e_p, "x", "exp(-abs(x)) times the modified Bessel function of order 1.")
+i0e = bound("i0e", bessel_i0e_p.bind, "x", "exp(-abs(x)) times the modified Bessel function of order 0.")
+i1e = bound("i1e", bessel_i1e_p.bind, "x", "exp(-abs(x)) times the modified Bessel function of order 1.")
 
 
 @one_program("")

@@ -17,16 +17,16 @@ from primax.numpy.selection import where
 from primax.numpy.ufuncs import absolute, log, log1p
 from primax.numpy.ufuncs import sqrt as sqrt_
 from primax.plugins.custom_derivatives import custom_jvp
-from primax.plugins.special import erf_inv_p, erf_p, erfc_p
+from primax.plugins.special import erf_inv_p, erf_inv_precise, erf_p, erfc_p
 from primax.scipy.special.evaluation import evaluated
 from primax.scipy.special.operands import bound
 from primax.scipy.special.scaled_errors import bell, erfcx_of_positive
 
 __all__ = ["erf", "erfc", "erfinv", "log_ndtr", "ndtr", "ndtri"]
 
-erf = bound("erf", erf_p, "x", "The error function.")
-erfc = bound("erfc", erfc_p, "x", "1 - erf(x), accurate where the result is small.")
-erfinv = bound("erfinv", erf_inv_p, "x", "The inverse of the error function.")
+erf = bound("erf", erf_p.bind, "x", "The error function.")
+erfc = bound("erfc", erfc_p.bind, "x", "1 - erf(x), accurate where the result is small.")
+erfinv = bound("erfinv", erf_inv_precise, "x", "The inverse of the error function.")
 
 _LOG_TWO_PI = _log(2 * pi)
 _DENSITY_AT_ZERO = 1 / sqrt(2 * pi)

@@ -38,10 +38,10 @@ __all__ = [
     "multigammaln",
 ]
 
-gammaln = bound("gammaln", lgamma_p, "x", "The logarithm of the absolute value of the gamma function.")
-gammainc = bound("gammainc", igamma_p, "a, x", "The regularized lower incomplete gamma function.")
+gammaln = bound("gammaln", lgamma_p.bind, "x", "The logarithm of the absolute value of the gamma function.")
+gammainc = bound("gammainc", igamma_p.bind, "a, x", "The regularized lower incomplete gamma function.")
 gammaincc = bound(
-    "gammaincc", igammac_p, "a, x", "The regularized upper incomplete gamma function, 1 - gammainc(a, x)."
+    "gammaincc", igammac_p.bind, "a, x", "The regularized upper incomplete gamma function, 1 - gammainc(a, x)."
 )
 
 

@@ -54,23 +54,23 @@ def epsilon(x: Any) -> float:
     return float(dtypes.finfo(get_aval(x).dtype).eps)
 
 
-def bound(name: str, primitive: Any, names: str, sentence: str) -> Callable[..., Array]:
-    """Create a function that promotes and broadcasts its real operands and binds a primitive.
+def bound(name: str, bind: Callable[..., Array], names: str, sentence: str) -> Callable[..., Array]:
+    """Create a function that promotes and broadcasts its real operands.
 
     Args:
       name: the name of the function.
-      primitive: the primitive that the function binds.
+      bind: the function of promoted operands, such as the method `bind` of a primitive.
       names: the names of its arguments.
       sentence: the first line of its docstring.
     """
 
     @one_program("")
     def unary(x: ArrayLike) -> Array:
-        return primitive.bind(*real(name, x))
+        return bind(*real(name, x))
 
     @one_program("")
     def binary(a: ArrayLike, x: ArrayLike) -> Array:
-        return primitive.bind(*real(name, a, x))
+        return bind(*real(name, a, x))
 
     function: Callable[..., Array] = unary if len(names.split(", ")) == 1 else binary
     rename(function, name)

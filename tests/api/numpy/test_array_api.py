@@ -549,10 +549,6 @@ def _copied(m: Any) -> bool:
     return m.astype(x, x.dtype) is not x
 
 
-def _branch_cut(m: Any) -> bool:
-    return complex(m.sqrt(m.asarray(complex(-4.0, -0.0)))).imag < 0
-
-
 def _subnormal(m: Any) -> bool:
     return float(m.multiply(m.asarray(np.float32(1e-40)), m.asarray(0.5))) > 0
 
@@ -563,7 +559,6 @@ DEVIATIONS: dict[str, Callable[[Any], bool]] = {
     "arrays cannot be assigned to": _assigned,
     "dtypes of 64 bits are off by default": _wide,
     "astype returns what has the dtype already": _copied,
-    "sides of branch cuts": _branch_cut,
     "subnormal numbers": _subnormal,
 }
 
