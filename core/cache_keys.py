@@ -106,7 +106,7 @@ def _nests_such(x: tuple[Any, ...]) -> bool:
         if kind is tuple:
             if not _nests_such(value):
                 return False
-        elif kind not in _UNLIKE_OTHERS and kind.__eq__ is not object.__eq__:
+        elif kind not in _UNLIKE_OTHERS and kind.__eq__ is not object.__eq__:  # type: ignore[comparison-overlap]
             return False
     return True
 

@@ -220,8 +220,10 @@ def _mark(module: ModuleType) -> None:
             if _defines(module, value, type):
                 api_boundary(value)
     else:
-        waiting = {name: namespace.pop(name) for name in names if isinstance(namespace[name], FunctionType)}
+        waiting = {name: namespace[name] for name in names if isinstance(namespace[name], FunctionType)}
         namespace["__getattr__"] = _first_use(module, waiting, namespace.get("__getattr__"))
+        for name in waiting:
+            del namespace[name]
     for name in (*names, "__getattr__"):
         value = namespace.get(name)
         if isinstance(value, ModuleType) and value.__name__.startswith(f"{module.__name__}."):
@@ -247,11 +249,14 @@ def _first_use(
 
 
 def _mark_unnamed() -> None:
-    """Make what users call without a public name boundaries, as far as it was imported."""
+    """Make what users call without a public name boundaries, as far as it was imported.
+
+    What another thread is importing is marked after its import.
+    """
     for name, values in _UNNAMED.items():
         module = sys.modules.get(f"primax.{name}")
         for value in values.split() if module is not None else ():
-            api_boundary(getattr(module, value))
+            api_boundary(vars(module).get(value))
 
 
 def mark_definitions(name: str) -> None:
