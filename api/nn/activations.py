@@ -341,8 +341,8 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     x, b = promote("squareplus", asarray(x), b, to=to_inexact)
     if dtypes.is_complex(get_aval(x).dtype):
         return (x + exponential.sqrt(square_p.bind(x) + b)) / 2
-    half = x * 0.5  # halves of both terms would be joined to one of their sum, which overflows
-    size = abs(half) + hypot(half, exponential.sqrt(b) * 0.5)
+    # XLA would join halves of both terms to one of their sum, which overflows.
+    size = abs(x) * 0.5 + hypot(x * 0.5, exponential.sqrt(b) * 0.5)
     return where(x >= 0, size, b / 4 / size)  # the sum of x and the root would lose digits for negative x
 
 

@@ -302,9 +302,9 @@ _OF_SINC = (
         orders=(1,),
     ),
     Limit(
-        "abs(sin(pi x)) < 0.3 or abs(x) between 0.5 and 0.8, second derivative",
+        "abs(sin(pi x)) < 0.4 or abs(x) between 0.5 and 0.8, second derivative",
         _CANCEL,
-        lambda x: (abs(np.sin(np.pi * x)) < 0.3) & (abs(x) > 0.5) | (abs(abs(x) - 0.65) < 0.15),
+        lambda x: (abs(np.sin(np.pi * x)) < 0.4) & (abs(x) > 0.5) | (abs(abs(x) - 0.65) < 0.15),
         orders=(2,),
     ),
     *by_format("below 4 times the smallest number", lambda form, x: abs(x) < 4 * form.tiny, 1),
@@ -387,9 +387,9 @@ _OF_GELU_BY_TANH = (
         at_most=32,
     ),
     Limit(
-        "x > 3, second derivative",
+        "x > 2, second derivative",
         "the argument of the logistic function is rounded",
-        lambda x: x > 3,
+        lambda x: x > 2,
         orders=(2,),
         at_most=2048,
     ),
