@@ -49,6 +49,7 @@ class Function:
     before: tuple[object, ...] = ()
     limits: tuple[Limit, ...] = ()
     domain: Callable[..., bool] | None = None  # of floats: the points that are taken at all
+    without: tuple[str, ...] = ()  # libraries that do not compile it in minutes
 
     @property
     def arity(self) -> int:

@@ -181,7 +181,7 @@ def measure(
     with np.errstate(all="ignore"):
         inside = [(x, np.broadcast_to(x.where(*columns), len(at))) for x in function.limits if dtype in x.dtypes]
     rows = []
-    for library in libraries:
+    for library in [x for x in libraries if x not in function.without]:
         out = computed(library, function, form, at)
         if out is not None:
             rows.append(_row(function, form, library, at, true, out, inside))

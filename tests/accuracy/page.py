@@ -20,11 +20,11 @@ binade; see `tests/accuracy/README.md`.
 
 A cell has the largest error in units of the last place (ulp) of the exact result, where this is a normal number:
 of primax, then of jax {jax}, and for values of NumPy {numpy} or SciPy {scipy}. `∞` means a NaN or an infinity in place
-of a number, or the reverse; `-` means that a library doesn't have the function in this dtype. A dtype without a column
-was not measured. Derivatives are taken in
-forward and reverse mode. Derivatives of complex functions are those with respect to the complex variable; an error of a
-complex number is that of its parts, in units of the larger part. Points where the value itself leaves the range of the
-dtype are not judged for derivatives.
+of a number, or the reverse; `-` means that a library doesn't have the function in this dtype, or does not compile its
+derivatives in minutes. A dtype without a column was not measured. Derivatives are taken in forward and reverse mode.
+Derivatives of complex functions are those with respect to the complex variable; an error of a complex number is that of
+its parts, in units of the larger part. Points where the value itself leaves the range of the dtype are not judged for
+derivatives.
 
 Bounds: 4 ulp for arithmetic, exponential, trigonometric and activation functions, 64 for special functions, twice that
 for derivatives. A number with a mark, as `3 [2]`, holds outside of the interval of that note. The notes give the

@@ -318,6 +318,7 @@ FUNCTIONS = (
         709.0,
         -1.0,
         limits=(_beside("x near 0.373", (0.37250741078136663,), (0,)),),
+        without=("jax",),
     ),
     _of("exp1", mp.e1, 0.0, 1.0, 4.0, 83.0, 700.0, domain=lambda x: x > 0),
     _of(
