@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 from accuracy.functions import ALL, REAL, Function
 from accuracy.measure import FUNCTIONS, Row, Worst
@@ -72,10 +72,17 @@ class _Notes:
             yield f"{number}. `{label}`, {interval}: {sizes}. {reason}"
 
 
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
 def page(rows: list[Row]) -> str:
     """The page, of the rows of all functions, dtypes and libraries."""
     found = {(r.label, r.dtype, r.library): r for r in rows}
-    parts = [HEADING.format(jax=version("jax"), numpy=version("numpy"), scipy=version("scipy"))]
+    parts = [HEADING.format(jax=_installed("jax"), numpy=_installed("numpy"), scipy=_installed("scipy"))]
     notes, measured = _Notes(), {r.dtype for r in rows}
     for order, title in ORDERS.items():
         parts.append(f"## {title}\n")
