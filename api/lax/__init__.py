@@ -56,8 +56,9 @@ from primax.plugins.windows import *
 # Names that only other families use.
 _INNER = frozenset(
     """ADD AND Combine MAX MIN MUL Monoid OR XOR as_scalar convert dtype_of flatten_operands fold_along
-    erf_inv_precise erf_inv_precise_p in_float32 logistic_slope_p platform_index_p pscatter_p put_along pvary_along
-    recast repeat run_compiled scan_along shared_slots take_along unbroadcast warn_if_real with_slots zeros_of""".split()
+    erf_inv_precise erf_inv_precise_p in_float32 logistic_slope_p platform_index_p pscatter_p put_along
+    pvary_along recast repeat run_compiled scan_along shared_slots take_along unbroadcast warn_if_real with_slots
+    zeros_of""".split()
 )
 
 if TYPE_CHECKING:
