@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
+from functools import partial
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -100,13 +101,13 @@ def _is_generated(method: Any) -> bool:
 
 
 def _nests_such(x: tuple[Any, ...]) -> bool:
-    """Whether a tuple has only values of `_UNLIKE_OTHERS` types, values equal to themselves alone, and such tuples."""
+    """Whether a tuple has only values of `_UNLIKE_OTHERS` types, partial functions, and such tuples."""
     for value in x:
         kind = type(value)
         if kind is tuple:
             if not _nests_such(value):
                 return False
-        elif kind not in _UNLIKE_OTHERS and kind.__eq__ is not object.__eq__:  # type: ignore[comparison-overlap]
+        elif kind not in _UNLIKE_OTHERS and not issubclass(kind, partial):
             return False
     return True
 
