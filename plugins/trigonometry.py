@@ -197,7 +197,8 @@ def _acosh_derivative(x: Any) -> Array:
         return mul(rsqrt(_shifted(x, -1.0)), rsqrt(_shifted(x, 1.0)))
     turned = _turned(_asin_derivative(x))
     y = imag(x)
-    below = lt(bitcast_convert_type(y, np.dtype(f"int{core.get_aval(y).dtype.itemsize * 8}")), 0)
+    bits = bitcast_convert_type(y, np.dtype(f"int{core.get_aval(y).dtype.itemsize * 8}"))
+    below = lt(bits, like(bits, 0))
     return select_n_p.bind(below, neg(turned), turned)
 
 
