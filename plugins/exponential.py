@@ -248,11 +248,12 @@ _log1p = complex_forms.on_its_side(accurate("stablehlo.log_plus_one"), complex_f
 def _log1p_lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> Sequence[mlir.ir.Value]:
     """XLA's function of double precision loses five bits about -0.4.
 
-    There it is the logarithm of y = 1 + x and, divided by y, what the rounding of y has lost.
+    There it is the logarithm of y = 1 + x and, divided by y, what the rounding of y has lost. Where an accuracy is
+    asked for, it is XLA's function.
     """
     outs = _log1p(ctx, x, **params)
     aval = ctx.avals_in[0]
-    if aval.dtype != np.float64:
+    if aval.dtype != np.float64 or params.get("accuracy") is not None:
         return outs
     number = complex_forms.Real(x, aval)
     above = number + 1.0

@@ -27,10 +27,10 @@ from primax.numpy.shaping import moveaxis
 from primax.plugins.arithmetic import clamp_p
 from primax.plugins.control_flow import scan, while_loop
 from primax.plugins.cumulative import cumsum_p
-from primax.plugins.exponential import log1p_p, log_p, sqrt_p
+from primax.plugins.exponential import log_p, sqrt_p
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.keys import random_clone_p, random_split
-from primax.plugins.random.numbers import sampler, unit
+from primax.plugins.random.numbers import log1p, sampler, unit
 from primax.plugins.resharding import divided_call
 from primax.plugins.rounding import ceil_p, floor_p
 from primax.plugins.special import lgamma_p
@@ -170,7 +170,7 @@ def _working_dtype(n: Any, p: Any) -> np.dtype[Any]:
 
 def _by_trials(key: Any, n: Any, q: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     """The number of geometrically distributed numbers of trials whose sum is at most n."""
-    log_failure = log1p_p.bind(-abs(q))  # not -(-0.0)
+    log_failure = log1p(-abs(q))  # not -(-0.0)
 
     def step(state: Any) -> tuple[Any, Any, Any]:
         key, count, trials = state

@@ -15,10 +15,10 @@ from primax.numpy.promotion import broadcast, cast
 from primax.numpy.selection import where
 from primax.plugins.arithmetic import abs_p, max_p, neg_p, sign_p
 from primax.plugins.bitwise import bitwise_or, clz_p, shift_left, shift_right_logical
-from primax.plugins.exponential import exp_p, log1p_p, log_p, pow_p, sqrt_p
+from primax.plugins.exponential import exp_p, log_p, pow_p, sqrt_p
 from primax.plugins.random.arguments import check_key
 from primax.plugins.random.keys import random_bits
-from primax.plugins.random.numbers import exponential_numbers, sampler, unit
+from primax.plugins.random.numbers import exponential_numbers, log1p, sampler, unit
 from primax.plugins.resharding import divided_call
 from primax.plugins.rounding import floor_p
 from primax.plugins.structural import bitcast_convert_type_p, convert_element_type_p
@@ -64,7 +64,7 @@ def exponential(
 def _laplace(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     one = dtype.type(1)
     u = between(key, np.nextafter(-one, one), one, shape, dtype)
-    return sign_p.bind(u) * log1p_p.bind(neg_p.bind(abs_p.bind(u)))
+    return sign_p.bind(u) * log1p(neg_p.bind(abs_p.bind(u)))
 
 
 def laplace(
@@ -79,7 +79,7 @@ def laplace(
 @sampler
 def _logistic(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
     u = between(key, dtypes.finfo(dtype).tiny, dtype.type(1), shape, dtype)
-    return log_p.bind(u) - log1p_p.bind(neg_p.bind(u))
+    return log_p.bind(u) - log1p(neg_p.bind(u))
 
 
 def logistic(
@@ -118,7 +118,7 @@ def gumbel_numbers(key: Any, shape: tuple[int, ...], dtype: Any, mode: str) -> A
     # Use 1 - u instead of u: its bits resolve the large results.
     upper, lower = unit(key, (2, *shape), dtype)
     u = where(upper >= 0.5, upper, upper + lower * 2.0**-info.nmant + max(info.tiny, info.eps**2 / 2))
-    return neg_p.bind(log_p.bind(neg_p.bind(log1p_p.bind(neg_p.bind(u)))))
+    return neg_p.bind(log_p.bind(neg_p.bind(log1p(neg_p.bind(u)))))
 
 
 def _gumbel_of_64_bits(key: Any, shape: tuple[int, ...]) -> Array:
@@ -129,7 +129,7 @@ def _gumbel_of_64_bits(key: Any, shape: tuple[int, ...]) -> Array:
     negated = neg_p.bind(lower)
     borrow = convert_element_type_p.bind(lower != np.uint32(0), new_dtype=np.dtype(np.uint32), weak_type=False)
     u = _fraction(where(small, upper, neg_p.bind(upper) - borrow), where(small, lower, negated))
-    minus_log = where(small, neg_p.bind(log1p_p.bind(neg_p.bind(u))), neg_p.bind(log_p.bind(u)))
+    minus_log = where(small, neg_p.bind(log1p(neg_p.bind(u))), neg_p.bind(log_p.bind(u)))
     return neg_p.bind(log_p.bind(minus_log))
 
 
@@ -328,7 +328,7 @@ def _geometric(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Array:
         working = dtypes.default_float_dtype()
     u = unit(key, shape, working)
     log_u = log_p.bind(where(u == 0.0, working.type(1), u))
-    return cast(floor_p.bind(log_u / log1p_p.bind(neg_p.bind(cast(p, working)))) + 1.0, dtype)
+    return cast(floor_p.bind(log_u / log1p(neg_p.bind(cast(p, working)))) + 1.0, dtype)
 
 
 def geometric(

@@ -10,10 +10,11 @@ import numpy as np
 
 from primax.extend import dtypes
 from primax.extend.core import Array
+from primax.extend.provisional.accuracy import AccuracyMode
 from primax.plugins.arithmetic import max_p, neg
 from primax.plugins.bitwise import bitwise_or, shift_right_logical
 from primax.plugins.calls import jit
-from primax.plugins.exponential import log1p
+from primax.plugins.exponential import log1p_p
 from primax.plugins.random.keys import random_bits, random_split
 from primax.plugins.special import erf_inv
 from primax.plugins.structural import bitcast_convert_type_p, convert_element_type_p
@@ -42,6 +43,11 @@ def unit(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
         bits = convert_element_type_p.bind(bits, new_dtype=one.dtype, weak_type=False)
     bits = bitwise_or(shift_right_logical(bits, one.dtype.type(width - info.nmant)), one)
     return bitcast_convert_type_p.bind(bits, new_dtype=dtype) - 1.0
+
+
+def log1p(x: Any) -> Array:
+    """log(1 + x) by XLA's function, so that random numbers of float64 have the bits of JAX's."""
+    return log1p_p.bind(x, accuracy=AccuracyMode.DEFAULT)
 
 
 @sampler

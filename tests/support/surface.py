@@ -128,14 +128,14 @@ def _signature(value: Any) -> str:
         parameter.replace(annotation=inspect.Parameter.empty, default=_mark(parameter.default))
         for parameter in signature.parameters.values()
     ]
-    if inspect.isclass(function) and all(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in plain) and plain:
-        return ""  # releases of Python differ on classes of jaxlib
     return str(signature.replace(parameters=plain, return_annotation=inspect.Signature.empty))
 
 
 def _is_ours(function: Any) -> bool:
     """Whether primax defines the signature; those of enums, exceptions, jaxlib and typing are excluded."""
     if inspect.isclass(function) and issubclass(function, BaseException | enum.Enum):
+        return False
+    if type(function).__module__ == "nanobind":
         return False
     return str(getattr(function, "__module__", None)).startswith("primax.")
 
