@@ -396,6 +396,10 @@ _OF_GELU_BY_TANH = (
     _zeros("-1 < x < -0.5, first derivative", 0.25, -0.7525, order=1),
     _zeros("1.11 < abs(x) < 1.71, second derivative", 0.3, -1.4142, 1.4142, order=2),
 )
+_OF_ARCTAN = (
+    _COMPLEX_DERIVATIVES,
+    Limit("second derivative", "roundings of factors add up", _everywhere, ("float64",), (2,), 12),
+)
 _PI = 3.141592653589793
 _TURNS = (*(_PI * k / 2 for k in (1, 2, 3, 4, 5, 100, 1000)), 1e5, 1e22, 1e30)
 _OVERFLOW = (11.09, 88.72, 709.78, -9.7, -87.3, -708.4, -17.3, -37.4)
@@ -491,19 +495,7 @@ FUNCTIONS = (
     _of("numpy.sinc", _sinc, 0.0, 1.0, 2.0, 3.0, 1000.0, singular=((),), limits=_OF_SINC),
     _of("numpy.arcsin", _asin, 0.0, 1.0, -1.0, dtypes=ALL, singular=((1.0, -1.0),), limits=(_COMPLEX_SECOND,)),
     _of("numpy.arccos", _acos, 0.0, 1.0, -1.0, dtypes=ALL, singular=((1.0, -1.0),), limits=(_COMPLEX_SECOND,)),
-    _of(
-        "numpy.arctan",
-        _atan,
-        0.0,
-        1.0,
-        -1.0,
-        dtypes=ALL,
-        singular=((1j, -1j),),
-        limits=(
-            Limit("abs(x) < 0.01", "XLA's arctan since jaxlib 0.11", lambda x: abs(x) < 0.01, ("float32",), (0,), 16),
-            _COMPLEX_DERIVATIVES,
-        ),
-    ),
+    _of("numpy.arctan", _atan, 0.0, 1.0, -1.0, dtypes=ALL, singular=((1j, -1j),), limits=_OF_ARCTAN),
     _of("numpy.sinh", mp.sinh, 0.0, *_OVERFLOW, dtypes=ALL, singular=((),)),
     _of("numpy.cosh", mp.cosh, 0.0, *_OVERFLOW, dtypes=ALL, singular=((),)),
     _of(
