@@ -23,6 +23,7 @@ __all__ = [
     "Real",
     "atan",
     "atanh",
+    "direction",
     "division",
     "expm1",
     "for_complex",
@@ -30,6 +31,7 @@ __all__ = [
     "like_the_imaginary_part",
     "log1p",
     "logistic",
+    "modulus",
     "on_its_side",
     "tan",
     "tanh",
@@ -167,6 +169,38 @@ def like_the_imaginary_part(x: Real, y: Real, u: Real, v: Real) -> Parts:
 def unlike_the_imaginary_part(x: Real, y: Real, u: Real, v: Real) -> Parts:
     """Of the reciprocal of a square root, and of acos."""
     return u, v.signed(-y)
+
+
+def modulus(plain: Lowering) -> Lowering:
+    """A lowering of absolute values; of complex numbers with an infinite part they are infinite, even beside NaN."""
+
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Sequence[Any]:
+        (out,) = plain(ctx, x)
+        if not dtypes.is_complex(ctx.avals_in[0].dtype):
+            return [out]
+        real, imaginary = _parts(ctx, x)
+        infinite = mlir.hlo.or_(*(abs(part).compared("EQ", math.inf) for part in (real, imaginary)))
+        return [Real(ir_full(math.inf, real.aval), real.aval).where(infinite, Real(out, real.aval)).value]
+
+    lowering.__name__ = plain.__name__
+    return lowering
+
+
+def direction(x: Real, y: Real) -> Parts:
+    """z / abs(z), and z for 0; the parts are scaled first, so that no square leaves the range.
+
+    Of numbers with an infinite part only the infinite parts count.
+    """
+    larger = abs(x).at_least(abs(y))
+    none, infinite = larger.is_zero(), larger.compared("EQ", math.inf)
+
+    def scaled(part: Real) -> Real:
+        end = mlir.hlo.and_(infinite, abs(part).compared("EQ", larger))
+        return part.where(none, part.of("sign").where(end, part / larger))
+
+    u, v = scaled(x), scaled(y)
+    size = (u * u + v * v).of("sqrt")
+    return x.where(none, u / size), y.where(none, v / size)
 
 
 def tanh(x: Real, y: Real) -> Parts:

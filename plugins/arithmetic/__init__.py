@@ -32,7 +32,7 @@ from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.provisional.typing import ArrayLike, DTypeLike
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic.halves import mulhi_lowering
-from primax.plugins.bitwise import bitwise_and, bitwise_or
+from primax.plugins.bitwise import bitwise_and
 from primax.plugins.comparison import eq, ge, gt, gt_p, lt, lt_p
 from primax.plugins.rounding import RoundingMethod, round_p
 from primax.plugins.structural import convert_element_type, repeat, select, select_n_p, unbroadcast, zeros_like
@@ -480,50 +480,10 @@ def _sign_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> Sequence[mlir.ir.Va
     aval = ctx.avals_in[0]
     if dtypes.is_unsigned_integer(aval.dtype):
         return mlir.ir.Operation.create("stablehlo.minimum", [x.type], [x, ir_full(1, aval)]).results
-    if dtypes.is_complex(aval.dtype):
-        return _direction_by_parts(ctx, x)
     return mlir.ir.Operation.create("stablehlo.sign", [x.type], [x]).results
 
 
-def _direction(z: Any) -> Array:
-    """z / abs(z), and z for 0; the parts are scaled first, so that no modulus leaves the range."""
-    parts = [real_p.bind(z), imag_p.bind(z)]
-    larger = max(*[abs(part) for part in parts])
-    shape = core.get_aval(larger).shape
-    ones = repeat(like(larger, 1.0), shape)
-    infinite, none = eq(larger, like(larger, np.inf)), eq(larger, like(larger, 0.0))
-
-    def scaled(part: Any) -> Array:
-        # Of numbers with an infinite part only the infinite parts count.
-        end = select(bitwise_and(infinite, eq(abs(part), larger)), sign(part), div(part, larger))
-        return select(none, part, end)
-
-    x, y = map(scaled, parts)
-    modulus = select(none, ones, abs(complex(x, y)))
-    return complex(div(x, modulus), div(y, modulus))
-
-
-_direction_by_parts = mlir.lower_fun(_direction, multiple_results=False)
-
-
-def _infinite_where_a_part_is(modulus: Any, x: Any) -> Array:
-    """The modulus of a complex number with an infinite part is infinite, even if the other part is NaN."""
-    infinity = like(modulus, np.inf)
-    parts = [eq(abs(part), infinity) for part in (real_p.bind(x), imag(x))]
-    return select(bitwise_or(*parts), repeat(infinity, core.get_aval(modulus).shape), modulus)
-
-
-_modulus_of_infinities = mlir.lower_fun(_infinite_where_a_part_is, multiple_results=False)
-_abs_operation = mlir.nary("stablehlo.abs")
-
-
-def _abs_lowering(ctx: mlir.LoweringRuleContext, x: Any) -> list[Any] | Array:
-    """XLA's modulus of a complex number is NaN if a part is NaN."""
-    outs = _abs_operation(ctx, x)
-    if not dtypes.is_complex(ctx.avals_in[0].dtype):
-        return outs
-    inner = ctx.replace(avals_in=[*ctx.avals_out, *ctx.avals_in])
-    return _modulus_of_infinities(inner, *outs, x)
+_abs_lowering = complex_forms.modulus(mlir.nary("stablehlo.abs"))
 
 
 def _extremum_lowering(name: str, wins: core.Primitive) -> Callable[..., Any]:
@@ -640,8 +600,15 @@ RULES: Table = dict(
             samples="primax.plugins.samples.arithmetic:SAMPLES",
             makes_nan=True,
         ),
-        row(sign_p, NUMERIC, _sign_lowering, jvp_rule=_sign_jvp),
-        row(abs_p, SIGNED, _abs_lowering, _abs_jvp, uses_result=True, out=_real_dtype),
+        row(sign_p, NUMERIC, complex_forms.for_complex(_sign_lowering, complex_forms.direction), jvp_rule=_sign_jvp),
+        row(
+            abs_p,
+            SIGNED,
+            _abs_lowering,
+            _abs_jvp,
+            uses_result=True,
+            out=_real_dtype,
+        ),
         _linear(neg_p, NUMERIC, "stablehlo.negate", lambda ct: neg(ct)),
         _linear(real_p, COMPLEX, "stablehlo.real", lambda ct: complex(ct, like(ct, 0.0)), out=_real_dtype),
         _linear(

@@ -30,12 +30,19 @@ def test_trigonometry_has_the_values_of_jax(dtype):
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_trigonometry_of_complex_numbers_has_the_values_of_jax(dtype):
-    # On the axes the signs of zeros are numpy's instead; see below. At i infinity jax has NaN or a wrong sign.
-    check_against_jax_at_awkward_numbers(CALLS, dtype, domain=_off_the_axes)
+    # The signs of zeros on the axes are numpy's instead; see below.
+    entire = {name: CALLS[name] for name in ("sin", "cos", "sinh", "cosh")}
+    check_against_jax_at_awkward_numbers(entire, dtype, domain=lambda z: (z.real != 0) & (z.imag != 0))
+    # The sign of atan(x + 0i) is wrong in jax. The sign of the imaginary part of atanh is that of a NaN.
+    odd = {name: CALLS[name] for name in ("atan", "atanh")}
+    check_against_jax_at_awkward_numbers(odd, dtype, domain=lambda z: (z.imag != 0) & (z.real != 0) & ~np.isnan(z.imag))
+    others = {name: call for name, call in CALLS.items() if name not in entire and name not in odd}
+    check_against_jax_at_awkward_numbers(others, dtype, domain=_without_negative_zeros)
 
 
-def _off_the_axes(*numbers):
-    return np.all([(z.real != 0) & (z.imag != 0) & ~np.isnan(z) for z in numbers], axis=0)
+def _without_negative_zeros(*numbers):
+    parts = [part for z in numbers for part in (z.real, z.imag)]
+    return np.all([(part != 0) | ~np.signbit(part) for part in parts], axis=0)
 
 
 @pytest.mark.parametrize("name", ["sqrt", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "tan", "tanh"])
