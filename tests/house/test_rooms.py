@@ -18,7 +18,7 @@ from rooms import lines_of
         (["extend/host"], "*.py", 2_270),
         (["extend/derive"], "*.py", 790),
         (["core", "interpreters"], "**/*.py", 24_000),
-        (["core", "interpreters", "extend", "plugins", "api"], "**/*.py", 129_500),
+        (["core", "interpreters", "extend", "plugins", "api"], "**/*.py", 128_600),
     ],
 )
 def test_a_room_has_a_limit_of_lines(folders: list[str], pattern: str, most: int) -> None:
