@@ -107,7 +107,7 @@ def _nests_such(x: tuple[Any, ...]) -> bool:
         if kind is tuple:
             if not _nests_such(value):
                 return False
-        elif kind not in _UNLIKE_OTHERS and not issubclass(kind, partial):
+        elif kind not in _UNLIKE_OTHERS and not (issubclass(kind, partial) and kind.__eq__ == object.__eq__):
             return False
     return True
 

@@ -51,7 +51,7 @@ _Entry = tuple[int, int, int, int]
 
 
 def _entries(table: bytes) -> Iterator[_Entry]:
-    """Decode a table of exceptions; Python 3.11 to 3.14 write it in this way."""
+    """Decode a table of exceptions; Python 3.11 to 3.13 write it in this way."""
     numbers: list[int] = []
     value = 0
     for byte in table:
@@ -105,8 +105,9 @@ def _compiled_handler() -> tuple[bytes, bytes, list[_Entry], int]:
     return code.co_code[2 * first : load], code.co_code[load + 2 :], entries, code.co_stacksize
 
 
-# Later releases may have another format of code: their functions stay as they are, and tracebacks show all lines.
-_known = sys.version_info[:2] <= (3, 14)
+# Releases on which no test has run may have another format of code, and wrong code ends the process. There functions stay
+# as they are, and tracebacks show all lines.
+_known = sys.version_info[:2] <= (3, 13)
 _before, _after, _own_entries, _stack_size = _compiled_handler() if _known else (b"", b"", [], 0)
 _EXTENDED_ARG, _LOAD_CONST = dis.opmap["EXTENDED_ARG"], dis.opmap["LOAD_CONST"]
 _NO_LINE = 0x80 | 15 << 3  # the kind of an entry of the table of lines; the lowest bits are a number of units, less one

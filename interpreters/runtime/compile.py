@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 import threading
@@ -94,19 +95,29 @@ def _announce(what: str) -> Callable[[], None]:
     """Say on a terminal or in a notebook if a compilation takes long; the result is called at its end."""
     stderr: Any = sys.stderr
     seconds = config.slow_compile_secs.value
-    if stderr is None or not (stderr.isatty() or "ipykernel" in sys.modules):
+    if stderr is None or getattr(stderr, "closed", False) or not ("ipykernel" in sys.modules or _is_terminal(stderr)):
         return _nothing
     start = time.perf_counter()
-    timer = threading.Timer(seconds, lambda: print(f"primax: still compiling {what} after {seconds:g} s", file=stderr))
+
+    def say(text: str) -> None:
+        with contextlib.suppress(OSError, ValueError):  # it was closed meanwhile
+            print(f"primax: {text}", file=stderr)
+
+    timer = threading.Timer(seconds, say, [f"still compiling {what} after {seconds:g} s"])
     timer.daemon = True
-    timer.start()
+    with contextlib.suppress(RuntimeError):  # Python ends, and starts no thread
+        timer.start()
 
     def over() -> None:
         timer.cancel()
         if time.perf_counter() - start >= seconds:
-            print(f"primax: the compilation of {what} took {time.perf_counter() - start:.1f} s", file=stderr)
+            say(f"the compilation of {what} took {time.perf_counter() - start:.1f} s")
 
     return over
+
+
+def _is_terminal(stream: Any) -> bool:
+    return bool(getattr(stream, "isatty", bool)())
 
 
 def _nothing() -> None:
