@@ -105,8 +105,8 @@ def _compiled_handler() -> tuple[bytes, bytes, list[_Entry], int]:
     return code.co_code[2 * first : load], code.co_code[load + 2 :], entries, code.co_stacksize
 
 
-# Releases on which no test has run may have another format of code, and wrong code ends the process. There functions stay
-# as they are, and tracebacks show all lines.
+# Releases on which no test has run may have another format of code, and wrong code ends the process. There, functions
+# stay as they are, and tracebacks show all lines.
 _known = sys.version_info[:2] <= (3, 13)
 _before, _after, _own_entries, _stack_size = _compiled_handler() if _known else (b"", b"", [], 0)
 _EXTENDED_ARG, _LOAD_CONST = dis.opmap["EXTENDED_ARG"], dis.opmap["LOAD_CONST"]
