@@ -189,7 +189,7 @@ METADATA := pyproject.toml setup.py
 
 # The first metadata on the path count, so those that a build by hand leaves here would hide those of the install.
 $(VENV)/.dev: $(VENV)/.sources $(METADATA)
-	@rm -rf primax_core.egg-info
+	@rm -rf primax_core.egg-info primax.egg-info
 	$(PIP) install --no-build-isolation --editable ".[oracle]" --group dev
 	@$(COMPILE)
 	@touch $@
