@@ -49,6 +49,7 @@ class Change(NamedTuple):
     table: RuleTable
     key: Any
     before: tuple[Rule, Provenance] | None
+    replaced: Rule | None
 
 
 lock = threading.RLock()
@@ -72,6 +73,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         optional: bool = False,
         experimental: bool = False,
         late: bool = False,
+        check: Callable[..., Any] | None = None,
     ) -> None:
         self.kind = kind
         self.signature = signature
@@ -79,8 +81,10 @@ class RuleTable(MutableMapping[Any, Rule]):
         self.optional = optional
         self.experimental = experimental
         self.late = late  # whether programs made without a rule stay valid when one is added
+        self.check = check  # of `primax check`
         self.of_value: dict[type, Callable[[Any], Rule]] = {}  # makes rules of other values that stand for them
         self.functions: dict[Any, Rule] = {}
+        self.replaced: dict[Any, Rule] = {}  # what the present rules were registered in place of
         self.unsupported: dict[Any, str] = {}
         self.sources: dict[Any, Provenance] = {}  # the plugin of each rule entered so far
 
@@ -172,12 +176,15 @@ class RuleTable(MutableMapping[Any, Rule]):
                     raise PluginError(f"{what} may not be replaced {refusal}")
             if before is not None and origin == "given":
                 origin = "overridden"
+            change = self._changed(key, before)
+            if before is not None:
+                self.replaced[key] = before[0]
             self.functions[key] = rule
             replaced = None if before is None else before[1]._replace(replaced=None)
             self.sources[key] = Provenance(plugin, file, line, origin, replaced)
             if before is not None or (not self.late and self._was_missed(key)):
                 epoch.bump()
-            return self._changed(key, before)
+            return change
 
     def register_private(self, form: Any, rule: Rule, provenance: Provenance) -> None:
         """Enter a rule for a form of a primitive; the rule is not listed, and lives as long as the form."""
@@ -206,9 +213,11 @@ class RuleTable(MutableMapping[Any, Rule]):
                     f"the {self.kind} rule of {name_of_key(key)} is {before[1]}; "
                     f"pass override=True to remove it: {self._call('remove', key)}"
                 )
+            change = self._changed(key, before)
             del self.functions[key], self.sources[key]
+            self.replaced.pop(key, None)
             epoch.bump()
-            return self._changed(key, before)
+            return change
 
     def _is_free(self, key: Any) -> bool:
         """Whether the calling module may replace or remove a rule: its own, or one of a primitive without a plugin."""
@@ -243,10 +252,13 @@ class RuleTable(MutableMapping[Any, Rule]):
                 self.sources.pop(change.key, None)
             else:
                 self.functions[change.key], self.sources[change.key] = change.before
+            self.replaced.pop(change.key, None)
+            if change.replaced is not None:
+                self.replaced[change.key] = change.replaced
             epoch.bump()
 
     def _changed(self, key: Any, before: tuple[Rule, Provenance] | None) -> Change:
-        change = Change(self, key, before)
+        change = Change(self, key, before, self.replaced.get(key))
         undo_log.note(functools.partial(self.restore, change))
         return change
 
@@ -457,35 +469,17 @@ makes_nan_rules = RuleTable(
 )
 makes_nan_rules.of_value[bool] = lambda always: lambda eqn: always
 
-rule_tables: dict[str, RuleTable] = {
-    table.kind: table
-    for table in (
-        impl_rules,
-        abstract_eval_rules,
-        effectful_abstract_eval_rules,
-        jvp_rules,
-        transpose_rules,
-        batch_rules,
-        axis_batch_rules,
-        lowering_rules,
-        partial_eval_rules,
-        partial_eval_jaxpr_rules,
-        dce_rules,
-        staging_rules,
-        check_rules,
-        print_rules,
-        named_axes_rules,
-        variance_rules,
-        sharding_rules,
-        close_over_rules,
-        interpret_rules,
-        key_use_rules,
-        makes_nan_rules,
-    )
-}
+rule_tables: dict[str, RuleTable] = {x.kind: x for x in list(globals().values()) if isinstance(x, RuleTable)}
 
 
-def new_rule_table(kind: str, signature: str, *, remedy: str = "", optional: bool = False) -> RuleTable:
+def new_rule_table(
+    kind: str,
+    signature: str,
+    *,
+    remedy: str = "",
+    optional: bool = False,
+    check: Callable[[Rule, Any, Any, Mapping[str, Any]], object] | None = None,
+) -> RuleTable:
     """A table for the rules of a new transformation, which plugins fill by `registry.define(p, kind=rule)`.
 
     Args:
@@ -493,17 +487,22 @@ def new_rule_table(kind: str, signature: str, *, remedy: str = "", optional: boo
       signature: the arguments and results of the rules, in words for messages.
       remedy: another remedy for a missing rule, a sentence for messages.
       optional: whether the transformation has a default for a missing rule.
+      check: `(rule, primitive, args, params)`: a function that `primax check` calls for each rule of the kind, with
+        each sample of its primitive: NumPy arrays and parameters. It raises an error, such as an AssertionError, if
+        the rule is wrong.
 
     Raises:
-      TypeError: `kind` is not an identifier.
+      TypeError: `kind` is not an identifier, or `check` is not a function.
       PluginError: there is a table of this kind already.
     """
     if not isinstance(kind, str) or not kind.isidentifier():
         raise TypeError(f"new_rule_table: kind must be an identifier, got {kind!r}")
+    if check is not None and not callable(check):
+        raise TypeError(f"new_rule_table: check must be a function (rule, primitive, args, params), got {check!r}")
     with lock:
         if kind in rule_tables:
             raise PluginError(f"new_rule_table: there is a table of {kind} rules already")
-        undo_log.put(rule_tables, kind, RuleTable(kind, signature, remedy, optional=optional))
+        undo_log.put(rule_tables, kind, RuleTable(kind, signature, remedy, optional=optional, check=check))
         loader.changes += 1
         return rule_tables[kind]
 

@@ -435,6 +435,7 @@ def _without_nondiff(jvp: Rule, primitive: Any, nondiff: tuple[int, ...]) -> Rul
                 )
         return jvp(primals, tangents, **params)
 
+    vars(rule).update(getattr(jvp, "__dict__", {}), nondiff=nondiff)  # keeps marks, such as that of reverse mode only
     return rule
 
 

@@ -46,7 +46,7 @@ class Setting:
         self.active = [
             i
             for i, aval in enumerate(self.avals)
-            if is_array_type(aval) and dtypes.is_inexact(aval.dtype) and i not in case.sample.constant
+            if is_array_type(aval) and dtypes.is_inexact(aval.dtype) and i not in case.constant
         ]
 
     def bind(self, *args: Any) -> list[Any]:
@@ -248,6 +248,12 @@ class Case:
     def has_unsupported_transpose(self) -> bool:
         """Whether reverse mode is declared unsupported, or the sample skips it."""
         return self.primitive in rule_tables["transpose"].unsupported or "transpose" in self.sample.skip
+
+    @property
+    def constant(self) -> tuple[int, ...]:
+        """The positions of arguments without a derivative: the sample's `constant`, and those declared `nondiff`."""
+        declared = getattr(rule_tables["jvp"].functions.get(self.primitive), "nondiff", ())
+        return (*self.sample.constant, *declared)
 
     @property
     def reverse_only(self) -> bool:

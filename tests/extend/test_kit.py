@@ -16,6 +16,7 @@ from sound_rules import PRODUCT, SEVERAL, WAVE, Toy, X, Y, inexact, registered
 import primax as px
 import primax.numpy as pnp
 from primax.core.errors import PluginError
+from primax.extend import define_primitive, derive
 from primax.extend.core.primitives import jit_p, sin_p
 from primax.extend.interpreters import ad
 from primax.extend.testing import (
@@ -304,3 +305,26 @@ def test_targets_may_be_in_any_collection():
     one = {check.primitive for check in iter_checks(sin_p)}
     for several in ([sin_p], {"sin": sin_p}.values(), iter((sin_p,)), [[sin_p]]):
         assert {check.primitive for check in iter_checks(several)} == one
+
+
+POWER = {
+    "impl": lambda x, k: x**k,
+    "abstract_eval": derive.from_impl,
+    "batch": derive.from_impl,
+    "lowering": derive.from_impl,
+    "nondiff": (1,),
+}
+
+
+@pytest.mark.parametrize(
+    "derivative",
+    [
+        {"jvp": derive.from_impl},
+        {"vjp": (lambda x, k: (x**k, (x, k)), lambda res, ct: (ct * res[1] * res[0] ** (res[1] - 1), None))},
+    ],
+    ids=["jvp", "vjp"],
+)
+def test_what_is_declared_nondiff_needs_no_constant_in_each_sample(derivative):
+    power_p = define_primitive("power_of_kit", **POWER, **derivative)
+    report = check_primitive(power_p, X, np.array([2.0, 3.0]))
+    assert {"transpose", "vmap_of_grad"} <= {outcome.check for outcome in report.passed}
