@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 from primax.core.avals import AbstractValue
 from primax.core.derivation import Derivation
 from primax.extend.core import Primitive
-from primax.extend.host.samples import SampleSource
+from primax.extend.core.samples import SampleSource
 
 __all__ = [
     "BatchRule",

@@ -10,9 +10,9 @@ from primax.core.errors import PluginError
 from primax.core.primitive import Primitive
 from primax.core.rules import Provenance, rule_tables
 from primax.extend.commands.common import UsageError, look_up
+from primax.extend.core.samples import samples_of
 from primax.extend.host.plugin_host import host
 from primax.extend.host.registry import find_primitive
-from primax.extend.host.samples import samples_of
 
 __all__ = [
     "Coverage",

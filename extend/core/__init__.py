@@ -66,9 +66,9 @@ from primax.extend.core.names import (
     unmapped_aval,
     valid_jaxtype,
 )
+from primax.extend.core.samples import Sample
 from primax.extend.errors import ShardingTypeError
 from primax.extend.host.registry import Registry
-from primax.extend.host.samples import Sample
 from primax.extend.lazy_names import explain_absent
 from primax.extend.linear_util import DebugInfo
 from primax.interpreters.runtime.array import Array

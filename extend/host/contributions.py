@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from primax.extend.host.samples import SampleSource
+    from primax.extend.core.samples import SampleSource
 
 __all__ = ["contributions", "sample_sources"]
 

@@ -30,7 +30,7 @@ from primax.extend.host.override_policy import Consents
 from primax.extend.provisional.sharding_rule import implied_rule
 
 if TYPE_CHECKING:
-    from primax.extend.host.samples import SampleSource
+    from primax.extend.core.samples import SampleSource
 
 __all__ = ["Entry", "Holding", "RefusedError", "Registry", "not_entered"]
 
@@ -600,7 +600,7 @@ def require_samples(where: str, samples: Iterable[Any]) -> None:
         if isinstance(sample, str):
             if not re.fullmatch(_PLACE, sample):
                 raise TypeError(f"{where}: samples must say where they are as 'module:attribute', got {sample!r}")
-        elif not (callable(sample) or isinstance(sample, import_module("primax.extend.host.samples").Sample)):
+        elif not (callable(sample) or isinstance(sample, import_module("primax.extend.core.samples").Sample)):
             raise TypeError(f"{where}: samples must be Samples or functions that return some, got {sample!r}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from primax.extend.host.samples import Sample, samples_of
+from primax.extend.core.samples import Sample, samples_of
 from primax.extend.testing.report import ConformanceError, Outcome, Report
 from primax.extend.testing.runner import CHECKS, Check, check_plugin, check_primitive, conformance, iter_checks
 

@@ -15,7 +15,7 @@ from primax.core.jaxpr import jaxprs_in_params
 from primax.core.primitive import Primitive
 from primax.core.rules import rule_tables
 from primax.extend import dtypes
-from primax.extend.host.samples import Sample
+from primax.extend.core.samples import Sample
 from primax.extend.testing.programs import Program
 from primax.extend.testing.report import NotRun
 from primax.extend.testing.values import direction, double, is_inexact, varied

@@ -18,9 +18,9 @@ import numpy as np
 from primax.core.arguments import nearest
 from primax.core.primitive import Primitive
 from primax.core.rules import load_plugins, rule_tables
+from primax.extend.core.samples import Sample, samples_of
 from primax.extend.host import metadata
 from primax.extend.host.plugin_host import host
-from primax.extend.host.samples import Sample, samples_of
 from primax.extend.options import traceback_filtering
 from primax.extend.testing.batching import check_batch, check_batch_sizes
 from primax.extend.testing.case import Case

@@ -11,7 +11,7 @@ import pytest
 
 from primax import config
 from primax.extend import core
-from primax.extend.host.samples import sample_sources, samples_of
+from primax.extend.core.samples import sample_sources, samples_of
 from primax.extend.testing import Sample, check_primitive
 
 ROOT = Path(__file__).parents[2]

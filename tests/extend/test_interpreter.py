@@ -15,8 +15,8 @@ import primax.numpy as pnp
 from primax.extend import core, hookimpl
 from primax.extend.core import primitives
 from primax.extend.core.primitives import add_p, cos_p, erf_p, mul_p, neg_p, sin_p
+from primax.extend.core.samples import samples_of
 from primax.extend.host.plugin_host import host
-from primax.extend.host.samples import samples_of
 from primax.extend.interpreter import Interpreter, replay
 
 F32 = np.float32

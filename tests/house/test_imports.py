@@ -288,7 +288,7 @@ def test_samples_are_imported_by_the_conformance_kit_alone() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     loaded = done.stdout.split()
     assert "primax.plugins.trigonometry" in loaded, done.stderr
-    assert [name for name in loaded if "sampl" in name] == ["primax.extend.host.samples"]
+    assert [name for name in loaded if "sampl" in name] == ["primax.extend.core.samples"]
 
 
 def test_samples_take_of_other_families_what_these_export() -> None:

@@ -15,8 +15,8 @@ import pytest
 import primax as px
 from primax.core import _jaxlib
 from primax.extend import core
+from primax.extend.core.samples import samples_of
 from primax.extend.host.plugin_host import host
-from primax.extend.host.samples import samples_of
 from primax.interpreters.runtime.devices import backends, pjrt
 from primax.interpreters.runtime.pipeline import Target, lower
 

@@ -7,8 +7,8 @@ from types import ModuleType
 
 import pytest
 
+from primax.extend.core.samples import Sample, samples_of
 from primax.extend.host.contributions import sample_sources
-from primax.extend.host.samples import Sample, samples_of
 
 pytestmark = [pytest.mark.any_word_size, pytest.mark.any_jaxlib]
 
