@@ -41,7 +41,7 @@ class DerivedRule(Derivation):
     def __repr__(self) -> str:
         return repr(self.function)
 
-    def __call__(self, *args: Any, **params: Any) -> Any:
+    def __call__(self, /, *args: Any, **params: Any) -> Any:
         return self.function(*args, **params)
 
     def rule_for(self, where: str, primitive: Any, kind: str, others: Mapping[str, Any]) -> DerivedRule:

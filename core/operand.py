@@ -95,7 +95,7 @@ def _special(name: str) -> Callable[..., Any]:
         function = table.get(name) or _implementation(name)
         return function(self, other)
 
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         function = table.get(name) or _implementation(name)
         return function(self, *args, **kwargs)
 

@@ -109,7 +109,7 @@ class Primitive(Generic[Result]):
             f"{self.module!r}"
         )
 
-    def bind(self, *args: Any, **params: Any) -> Result:
+    def bind(self, /, *args: Any, **params: Any) -> Result:
         """Apply the primitive under the current trace.
 
         Args:
@@ -185,7 +185,7 @@ class Primitive(Generic[Result]):
         """Whether the primitive has a rule for the types of its results."""
         return self in rules.abstract_eval_rules or self in rules.effectful_abstract_eval_rules
 
-    def abstract_eval(self, *args: Any, **named: Any) -> tuple[Any, Effects]:
+    def abstract_eval(self, /, *args: Any, **named: Any) -> tuple[Any, Effects]:
         """The types of the outputs, and the effects. Cached.
 
         Args:

@@ -184,7 +184,7 @@ def set_current_trace(trace: Any) -> Iterator[Any]:
 def _only_of_arrays(name: str) -> Callable[..., Any]:
     """A method for an attribute that arrays have and tracers lack: it raises an error that says so."""
 
-    def refuse(self: Tracer, *args: Any, **kwargs: Any) -> Any:
+    def refuse(self: Tracer, /, *args: Any, **kwargs: Any) -> Any:
         raise self._refusal(ConcretizationTypeError, name)
 
     rename(refuse, name)

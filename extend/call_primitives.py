@@ -72,7 +72,9 @@ def register_call_primitive_rules(
         rule_tables[kind].register(prim, rule)
 
 
-def eval_jaxpr_transpose(prim: Primitive, ct: Sequence[Any], *args: Any, call_jaxpr: Any, **params: Any) -> list[Any]:
+def eval_jaxpr_transpose(
+    prim: Primitive, ct: Sequence[Any], /, *args: Any, call_jaxpr: Any, **params: Any
+) -> list[Any]:
     """The transpose rule of a primitive that computes a program: cotangents of its linear arguments.
 
     Args:

@@ -72,11 +72,11 @@ class Client:
         with enable_x64(True):
             return put_value(np.asarray(value), device=device or self.client.local_devices()[0])._b
 
-    def compile_and_load(self, *args: Any, **kwargs: Any) -> Program:
+    def compile_and_load(self, /, *args: Any, **kwargs: Any) -> Program:
         """Compile a module, as jaxlib's method does, with the same arguments."""
         return Program(self.client.compile_and_load(*args, **kwargs))
 
-    def deserialize_executable(self, *args: Any, **kwargs: Any) -> Program:
+    def deserialize_executable(self, /, *args: Any, **kwargs: Any) -> Program:
         """Load a program that was serialized, as jaxlib's method does, with the same arguments."""
         return Program(self.client.deserialize_executable(*args, **kwargs))
 

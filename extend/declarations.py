@@ -110,7 +110,7 @@ def with_effects(where: str, declared: Mapping[str, Any], effects: Any, mutates:
 def _with_primal_bound(jvp: Rule, primitive: Any) -> Rule:
     """A JVP rule that computes the primal result by the primitive, for effects that the impl lacks."""
 
-    def rule(primals: Any, tangents: Any, **params: Any) -> Any:
+    def rule(primals: Any, tangents: Any, /, **params: Any) -> Any:
         return primitive.bind(*primals, **params), jvp(primals, tangents, **params)[1]
 
     return rule
@@ -356,7 +356,7 @@ def _declare_linear(where: str, rules: dict[str, Any], linear: tuple[int, ...]) 
 def _multilinear_jvp(primitive: Any, linear: tuple[int, ...]) -> DerivedRule:
     """The JVP rule of a primitive that is linear in each of some arguments: a sum over these."""
 
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    def jvp(primals: Any, tangents: Any, /, **params: Any) -> Any:
         out = primitive.bind(*primals, **params)
         several = primitive.multiple_results
         totals = [Zero.from_primal_value(x) for x in (out if several else [out])]
@@ -380,7 +380,7 @@ def _multilinear_jvp(primitive: Any, linear: tuple[int, ...]) -> DerivedRule:
 def _transpose_of_jvp(primitive: Any, jvp: Rule) -> DerivedRule:
     """The transpose rule of a primitive that is linear in its unknown arguments: the transpose of its JVP."""
 
-    def rule(ct: Any, *args: Any, **params: Any) -> list[Any]:
+    def rule(ct: Any, /, *args: Any, **params: Any) -> list[Any]:
         unknown = [i for i, x in enumerate(args) if type(x) is UndefinedPrimal]
 
         def tangents_of(*ts: Any) -> list[Any]:
@@ -408,7 +408,7 @@ def _transpose_of_jvp(primitive: Any, jvp: Rule) -> DerivedRule:
 def _kept(transpose: Rule, primitive: Any, linear: tuple[int, ...]) -> Rule:
     """A transpose rule, with checks that it is for the arguments declared linear and returns their cotangents."""
 
-    def rule(ct: Any, *args: Any, **params: Any) -> Any:
+    def rule(ct: Any, /, *args: Any, **params: Any) -> Any:
         for i, x in enumerate(args):
             if type(x) is UndefinedPrimal and i not in linear:
                 raise TypeError(f"{primitive}: it is declared linear in {list(linear)}, not in argument {i}")
@@ -426,7 +426,7 @@ def _kept(transpose: Rule, primitive: Any, linear: tuple[int, ...]) -> Rule:
 def _without_nondiff(jvp: Rule, primitive: Any, nondiff: tuple[int, ...]) -> Rule:
     """A JVP rule that raises an error for tangents of some arguments."""
 
-    def rule(primals: Any, tangents: Any, **params: Any) -> Any:
+    def rule(primals: Any, tangents: Any, /, **params: Any) -> Any:
         for i in nondiff:
             if i < len(tangents) and type(tangents[i]) is not Zero:
                 raise TypeError(
@@ -471,7 +471,7 @@ def _type_or_none(x: Any) -> Any:
 def _reverse_only(primitive: Any, fwd: Rule, bwd: Rule) -> Rule:
     """A JVP rule whose tangent can only be transposed, by `bwd`."""
 
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    def jvp(primals: Any, tangents: Any, /, **params: Any) -> Any:
         several = primitive.multiple_results
         returned = fwd(*primals, **params)
         if not isinstance(returned, tuple | list) or len(returned) != 2:

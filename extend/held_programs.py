@@ -54,7 +54,7 @@ def held_types(parameter: str) -> Callable[..., tuple[Any, Any]]:
 def checked_types(parameter: str) -> Callable[..., tuple[Any, Any]]:
     """The `check` rule of a primitive with an inner program: operands must have the types of the program's inputs."""
 
-    def check(context: Any, *atoms: Any, **params: Any) -> tuple[Any, Any]:
+    def check(context: Any, /, *atoms: Any, **params: Any) -> tuple[Any, Any]:
         closed = params[parameter]
         context.check_operands(closed, atoms)
         return closed.out_avals, closed.effects

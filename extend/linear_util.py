@@ -85,7 +85,7 @@ class WrappedFun:
     def __name__(self) -> str:
         return name_of(self.f, "a function")
 
-    def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
+    def call_wrapped(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the function with its transformations around it."""
         return self.f_transformed(*args, **dict(self.params, **kwargs))
 

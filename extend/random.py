@@ -311,7 +311,7 @@ def threefry_2x32(keypair: Any, count: Any) -> Any:
     return bind("reshape", kept, new_sizes=avals[1].shape, dimensions=None)
 
 
-def _bind(name: str, *args: Any, **params: Any) -> Any:
+def _bind(name: str, /, *args: Any, **params: Any) -> Any:
     return getattr(primitives, f"{name}_p").bind(*args, **params)
 
 

@@ -30,13 +30,13 @@ __dir__ = __all__.copy
 class ImplRule(Protocol):
     """`(*args, **params) -> array`, or a list of them if the primitive has multiple results."""
 
-    def __call__(self, *args: Any, **params: Any) -> Any: ...
+    def __call__(self, /, *args: Any, **params: Any) -> Any: ...
 
 
 class TypeRule(Protocol):
     """`(*avals, **params) -> aval`, or a list of them if the primitive has multiple results."""
 
-    def __call__(self, *args: Any, **params: Any) -> AbstractValue | Sequence[AbstractValue]: ...
+    def __call__(self, /, *args: Any, **params: Any) -> AbstractValue | Sequence[AbstractValue]: ...
 
 
 class JVPRule(Protocol):

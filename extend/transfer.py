@@ -184,19 +184,20 @@ class _InJax:
         self.bridge = bridge
         self.given = primitive
         modules = bridge.modules
-        self.stands_for = new = modules.core.Primitive(primitive.name)
+        self.stands_for = new = _primitive_class(modules.core.Primitive)(primitive.name)
         new.multiple_results = primitive.multiple_results
-        new.def_impl(self.impl)
-        new.def_abstract_eval(self.abstract_eval)
-        modules.ad.primitive_jvps[new] = self.jvp
-        modules.ad.primitive_transposes[new] = self.transpose
-        modules.batching.primitive_batchers[new] = self.batch
-        modules.mlir.register_lowering(new, self.lowering)
+        new.def_impl(_with_given_names(self.impl))
+        new.def_abstract_eval(_with_given_names(self.abstract_eval))
+        modules.ad.primitive_jvps[new] = _with_given_names(self.jvp)
+        modules.ad.primitive_transposes[new] = _with_given_names(self.transpose)
+        modules.batching.primitive_batchers[new] = _with_given_names(self.batch)
+        lowering = _with_given_names(self.lowering)
+        modules.mlir.register_lowering(new, lowering)
         platforms = [key for key in lowering_rules if isinstance(key, tuple) and key[0] is primitive]
         self.compiles = bool(platforms) or primitive in lowering_rules
         for key in platforms:
             # A new function for each platform, since jax treats the platforms of one function as one.
-            modules.mlir.register_lowering(new, functools.partial(self.lowering), platform=key[1])
+            modules.mlir.register_lowering(new, functools.partial(lowering), platform=key[1])
         self._apply = modules.jax.jit(_named(self._bind, primitive.name), static_argnums=0)
 
     def _bind(self, params: tuple[tuple[str, Any], ...], *args: Any) -> Any:
@@ -205,7 +206,7 @@ class _InJax:
     def _results(self, outs: Sequence[Any]) -> Any:
         return list(outs) if self.given.multiple_results else outs[0]
 
-    def impl(self, *args: Any, **params: Any) -> Any:
+    def impl(self, /, *args: Any, **params: Any) -> Any:
         """Compile the primitive with jax, or evaluate it with primax if it cannot be compiled."""
         if not self.compiles:
             with self.bridge.options():
@@ -217,7 +218,7 @@ class _InJax:
             return self._apply(static, *args)
         return self.bridge.modules.jax.jit(functools.partial(self._bind, static))(*args)
 
-    def abstract_eval(self, *avals: Any, **params: Any) -> Any:
+    def abstract_eval(self, /, *avals: Any, **params: Any) -> Any:
         """The types of its results in jax.
 
         Raises:
@@ -237,7 +238,7 @@ class _InJax:
         like = max(avals, key=lambda aval: len(varying(aval)), default=None)
         return self._results([self.bridge.aval_in_jax(self.given, aval, like) for aval in outs])
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], /, **params: Any) -> Any:
         """Results and tangents, by the program that primax's differentiation makes of one application."""
         bridge = self.bridge
         jax, zero = bridge.modules.jax, bridge.modules.ad.Zero
@@ -254,7 +255,7 @@ class _InJax:
         ]
         return self._results(outs), self._results(out_tangents)
 
-    def batch(self, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+    def batch(self, args: Sequence[Any], dims: Sequence[Any], /, **params: Any) -> Any:
         """Results and their batch axes, by the program that primax's `vmap` makes of one application."""
         bridge = self.bridge
         for dim in dims:
@@ -270,7 +271,7 @@ class _InJax:
             outs = bridge.replay(program, args)
         return self._results(outs), self._results(dims_out)
 
-    def transpose(self, cotangents: Any, *args: Any, **params: Any) -> list[Any]:
+    def transpose(self, cotangents: Any, /, *args: Any, **params: Any) -> list[Any]:
         """Cotangents of the undefined arguments, by the transposed program of one application."""
         bridge = self.bridge
         ad = bridge.modules.ad
@@ -288,7 +289,7 @@ class _InJax:
         linear_cts = iter([next(computed) if there else None for there in has])
         return [next(linear_cts) if is_linear else None for is_linear in linear]
 
-    def lowering(self, ctx: Any, *values: Any, **params: Any) -> list[Any]:
+    def lowering(self, ctx: Any, /, *values: Any, **params: Any) -> list[Any]:
         """The StableHLO that primax's rule builds, in the module that jax builds."""
         bridge = self.bridge
         with bridge.options():
@@ -296,6 +297,35 @@ class _InJax:
             module = _module_of(ctx, bridge.program(self.given, avals_in, params))
             inner = LoweringRuleContext(module, self.given, avals_in, list(map(bridge.aval_of, ctx.avals_out)))
             return lower_eqn(inner, values, params)
+
+
+# Parameters of functions of jax that pass on a primitive's parameters by keyword, in jax 0.10 to 0.12, and names that
+# its printer reads. In jax, a parameter of such a name has a prime at its end: `dims'`.
+_TAKEN = frozenset(
+    "args avals avals_in avals_out axis_data call_jaxpr closed_jaxpr ct ctx cts description dims effects eqn "
+    "eqn_ctx fun inline jaxpr name params platform platforms prim primals primitive rule self tangents tokens_in "
+    "trace vals".split()
+)
+
+
+@functools.cache
+def _primitive_class(base: Any) -> Any:
+    """A class of jax primitives whose parameters may have any name."""
+
+    class Primitive(base):  # type: ignore[misc]
+        def bind(self, /, *args: Any, **params: Any) -> Any:
+            return super().bind(*args, **{f"{name}'" if name in _TAKEN else name: x for name, x in params.items()})
+
+    return Primitive
+
+
+def _with_given_names(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule that jax calls, with the parameters under the names that the caller of `bind` gave."""
+
+    def call(*args: Any, **params: Any) -> Any:
+        return rule(*args, **{name.removesuffix("'"): x for name, x in params.items()})
+
+    return call
 
 
 def _named(function: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -28,7 +28,7 @@ class Loaded:
         self.out_tree = out_tree
         self._executable = executable
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         leaves = flat_arguments(args, kwargs, self.in_tree, self._executable.in_avals, self.name, "compiled for")
         return tree.unflatten(self.out_tree, self._executable(leaves))
 

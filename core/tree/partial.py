@@ -18,7 +18,7 @@ class _Opaque:
     def __init__(self, func: Callable[..., Any]) -> None:
         self.func = func
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.func(*args, **kwargs)
 
     def __eq__(self, other: object) -> bool:

@@ -188,7 +188,7 @@ def _effectful_abstract_eval_from(primitive: Any, impl: Rule) -> Rule:
 def _jvp_from(primitive: Any, impl: Rule) -> Rule:
     program = ImplProgram(primitive, impl)
 
-    def rule(primals: Any, tangents: Any, **params: Any) -> Any:
+    def rule(primals: Any, tangents: Any, /, **params: Any) -> Any:
         with program.explained("jvp"):
             outs, out_tangents = jvp_flat(program.on(params), primals, tangents)
         if _has_own_lowering(primitive, impl):
@@ -214,7 +214,7 @@ def _has_own_lowering(primitive: Any, impl: Rule) -> bool:
 def _transpose_from(primitive: Any, impl: Rule) -> Rule:
     program = ImplProgram(primitive, impl)
 
-    def rule(ct: Any, *args: Any, **params: Any) -> list[Any]:
+    def rule(ct: Any, /, *args: Any, **params: Any) -> list[Any]:
         linear = [i for i, x in enumerate(args) if is_undefined_primal(x)]
 
         def run(*xs: Any) -> list[Any]:
@@ -237,7 +237,7 @@ def _transpose_from(primitive: Any, impl: Rule) -> Rule:
 def _axis_batch_from(primitive: Any, impl: Rule) -> Rule:
     program = ImplProgram(primitive, impl)
 
-    def rule(axis: AxisData, args: Any, dims: Any, **params: Any) -> Any:
+    def rule(axis: AxisData, args: Any, dims: Any, /, **params: Any) -> Any:
         return bind_batched(program, axis, True, args, dims, params)
 
     return rule
@@ -246,7 +246,7 @@ def _axis_batch_from(primitive: Any, impl: Rule) -> Rule:
 def _batch_from(primitive: Any, impl: Rule) -> Rule:
     program = ImplProgram(primitive, impl)
 
-    def rule(args: Any, dims: Any, **params: Any) -> Any:
+    def rule(args: Any, dims: Any, /, **params: Any) -> Any:
         return bind_batched(program, AxisData(None, size_of(args, dims)), False, args, dims, params)
 
     return rule
@@ -266,7 +266,7 @@ def _interpret_from(primitive: Any, impl: Rule) -> Rule:
 def _lowering_from(primitive: Any, impl: Rule) -> Rule:
     program = ImplProgram(primitive, impl)
 
-    def rule(ctx: Any, *args: Any, **params: Any) -> list[Any]:
+    def rule(ctx: Any, /, *args: Any, **params: Any) -> list[Any]:
         with program.explained("lowering"):
             return lower_fun(program.on(params))(ctx, *args)
 

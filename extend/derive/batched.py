@@ -211,7 +211,7 @@ def _impl(form: BatchedPrimitive) -> Rule:
 
 
 def _jvp(form: BatchedPrimitive) -> Rule:
-    def rule(primals: Any, tangents: Any, **params: Any) -> Any:
+    def rule(primals: Any, tangents: Any, /, **params: Any) -> Any:
         level, inner, own = form.peel(params)
         count = len(primals)
         active = [type(t) is not Zero for t in tangents]
@@ -239,7 +239,7 @@ def _jvp(form: BatchedPrimitive) -> Rule:
 
 
 def _transpose(form: BatchedPrimitive) -> Rule:
-    def rule(ct: Any, *args: Any, **params: Any) -> list[Any]:
+    def rule(ct: Any, /, *args: Any, **params: Any) -> list[Any]:
         level, inner, own = form.peel(params)
         cts = list(ct) if form.multiple_results else [ct]
         linear = [type(x) is UndefinedPrimal for x in args]
@@ -285,14 +285,14 @@ def _bind_list(primitive: Primitive, params: dict[str, Any]) -> Callable[..., li
 
 
 def _axis_batch(form: BatchedPrimitive) -> Rule:
-    def rule(axis: AxisData, args: Any, dims: Any, **params: Any) -> Any:
+    def rule(axis: AxisData, args: Any, dims: Any, /, **params: Any) -> Any:
         return _bind(form, axis, args, dims, params)
 
     return rule
 
 
 def _batch(form: BatchedPrimitive) -> Rule:
-    def rule(args: Any, dims: Any, **params: Any) -> Any:
+    def rule(args: Any, dims: Any, /, **params: Any) -> Any:
         size = next(get_aval(x).shape[d] for x, d in zip(args, dims, strict=True) if d is not None)
         return _bind(form, AxisData(None, int(size)), args, dims, params)
 
@@ -300,7 +300,7 @@ def _batch(form: BatchedPrimitive) -> Rule:
 
 
 def _lowering(form: BatchedPrimitive) -> Rule:
-    def rule(ctx: Any, *args: Any, **params: Any) -> Any:
+    def rule(ctx: Any, /, *args: Any, **params: Any) -> Any:
         _, own = find_lowering(ctx.replace(primitive=form.form_of))
         if getattr(own, "func", None) is form.element_impl.impl:
             return lower_fun(form.program(params))(ctx, *args)

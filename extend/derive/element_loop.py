@@ -25,7 +25,7 @@ def loop_of(primitive: Any) -> Rule:
     """The batch rule for any primitive: it binds the primitive once for each element."""
     single = not primitive.multiple_results
 
-    def rule(args: Any, dims: Any, **params: Any) -> Any:
+    def rule(args: Any, dims: Any, /, **params: Any) -> Any:
         size = size_of(args, dims)
         _logger.info("vmap binds %s %d times, because its batch rule is derive.loop", primitive, size)
         avals = [get_aval(x) for x in args]

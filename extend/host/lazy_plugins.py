@@ -83,6 +83,6 @@ class _FirstBind:
         self.primitive = primitive
         self.complete = complete
 
-    def __call__(self, *args: Any, **params: Any) -> Any:
+    def __call__(self, /, *args: Any, **params: Any) -> Any:
         self.complete(self.primitive)
         return type(self.primitive).bind(self.primitive, *args, **params)

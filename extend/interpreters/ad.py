@@ -122,7 +122,7 @@ def standard_jvp2(primitive: Any, *rules: Rule | None) -> Rule:
 def _sum_of_terms(primitive: Any, rules: tuple[Rule | None, ...], takes_out: bool) -> Rule:
     bind = primitive.bind
 
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    def jvp(primals: Any, tangents: Any, /, **params: Any) -> Any:
         out = bind(*primals, **params)
         operands = (out, *primals) if takes_out else primals
         total: Any = None
@@ -140,7 +140,7 @@ def _sum_of_terms(primitive: Any, rules: tuple[Rule | None, ...], takes_out: boo
 def _unary_jvp(bind: Rule, rule: Rule) -> Rule:
     """`standard_jvp` for one argument, which is what most elementwise primitives have."""
 
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    def jvp(primals: Any, tangents: Any, /, **params: Any) -> Any:
         (x,), (t,) = primals, tangents
         out = bind(x, **params)
         return out, Zero.from_primal_value(out) if type(t) is Zero else rule(t, x, **params)
@@ -149,7 +149,7 @@ def _unary_jvp(bind: Rule, rule: Rule) -> Rule:
 
 
 def _unary_jvp2(bind: Rule, rule: Rule) -> Rule:
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    def jvp(primals: Any, tangents: Any, /, **params: Any) -> Any:
         (x,), (t,) = primals, tangents
         out = bind(x, **params)
         return out, Zero.from_primal_value(out) if type(t) is Zero else rule(t, out, x, **params)
@@ -160,7 +160,7 @@ def _unary_jvp2(bind: Rule, rule: Rule) -> Rule:
 def zero_jvp(primitive: Any) -> Rule:
     """The JVP rule of a primitive whose derivative is zero wherever it exists."""
 
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    def jvp(primals: Any, tangents: Any, /, **params: Any) -> Any:
         out = primitive.bind(*primals, **params)
         return out, _zeros(primitive, out)
 
@@ -176,7 +176,7 @@ def _zeros(primitive: Any, out: Any) -> Any:
 def linear_jvp(primitive: Any) -> Rule:
     """The JVP rule of a primitive that is jointly linear in all its arguments: the primitive itself."""
 
-    def jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    def jvp(primals: Any, tangents: Any, /, **params: Any) -> Any:
         out = primitive.bind(*primals, **params)
         if all(type(t) is Zero for t in tangents):
             return out, _zeros(primitive, out)
@@ -190,7 +190,7 @@ def linear_jvp(primitive: Any) -> Rule:
 def linear_transpose(primitive: Any, rule: Rule) -> Rule:
     """The transpose rule of a linear primitive from `(cotangent, **params) -> cotangents`."""
 
-    def transpose(ct: Any, *args: Any, **params: Any) -> Any:
+    def transpose(ct: Any, /, *args: Any, **params: Any) -> Any:
         return [Zero(x.aval) for x in args] if type(ct) is Zero else rule(ct, **params)
 
     return _named(transpose, primitive, (rule,))
@@ -199,7 +199,7 @@ def linear_transpose(primitive: Any, rule: Rule) -> Rule:
 def linear_transpose2(primitive: Any, rule: Rule) -> Rule:
     """The transpose rule of a linear primitive from `(cotangent, *args, **params) -> cotangents`."""
 
-    def transpose(ct: Any, *args: Any, **params: Any) -> Any:
+    def transpose(ct: Any, /, *args: Any, **params: Any) -> Any:
         return [Zero(x.aval) for x in args] if type(ct) is Zero else rule(ct, *args, **params)
 
     return _named(transpose, primitive, (rule,))
@@ -209,8 +209,8 @@ def bilinear_jvp(primitive: Any) -> Rule:
     """The JVP rule of a primitive that is linear in each of two arguments: the product rule."""
     rule = standard_jvp(
         primitive,
-        lambda t, x, y, **params: primitive.bind(t, y, **params),
-        lambda t, x, y, **params: primitive.bind(x, t, **params),
+        lambda t, x, y, /, **params: primitive.bind(t, y, **params),
+        lambda t, x, y, /, **params: primitive.bind(x, t, **params),
     )
     return linear_alone(rule)
 
@@ -224,7 +224,7 @@ def bilinear_transpose(primitive: Any, lhs: Rule, rhs: Rule) -> Rule:
       rhs: `(cotangent, x, y, **params) -> cotangent of y`, where y is undefined.
     """
 
-    def transpose(ct: Any, x: Any, y: Any, **params: Any) -> Any:
+    def transpose(ct: Any, x: Any, y: Any, /, **params: Any) -> Any:
         if type(x) is UndefinedPrimal:
             if type(y) is UndefinedPrimal:
                 raise TypeError(f"{primitive} is not jointly linear in both of its arguments")

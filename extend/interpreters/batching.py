@@ -56,7 +56,7 @@ class _AxisBatchers:
     """Takes axis-aware rules of an older form, `(axis_size, axis_name, None, args, dims, **params) -> (out, dim)`."""
 
     def __setitem__(self, primitive: Any, rule: Rule) -> None:
-        def batch(axis: AxisData, args: Any, dims: Any, **params: Any) -> Any:
+        def batch(axis: AxisData, args: Any, dims: Any, /, **params: Any) -> Any:
             return rule(axis.size, axis.name, None, args, dims, **params)
 
         batch.func = rule  # type: ignore[attr-defined]
@@ -86,7 +86,7 @@ def bdim_at_front(x: Any, dim: int | None, size: int, mesh_axis: None = None) ->
 def vectorized(primitive: Any) -> Rule:
     """The batch rule of an elementwise primitive of one argument: the primitive itself."""
 
-    def batch(args: Any, dims: Any, **params: Any) -> Any:
+    def batch(args: Any, dims: Any, /, **params: Any) -> Any:
         return primitive.bind(*args, **params), dims[0]
 
     batch.__name__ = f"vectorized({primitive})"
@@ -100,7 +100,7 @@ def broadcasting(primitive: Any) -> Rule:
     If the primitive repeats axes of length 1, mapped operands may have such axes, too.
     """
 
-    def batch(args: Any, dims: Any, **params: Any) -> Any:
+    def batch(args: Any, dims: Any, /, **params: Any) -> Any:
         if len(args) == 2:
             x, y = args
             dx, dy = dims
@@ -157,7 +157,7 @@ def _length(avals: Any, dims: Any, ranks: Any, rank: int, axis: int) -> int:
 def reducer(primitive: Any) -> Rule:
     """The batch rule of a primitive of one argument that removes the axes in its parameter `axes`."""
 
-    def batch(args: Any, dims: Any, *, axes: Any, **params: Any) -> Any:
+    def batch(args: Any, dims: Any, /, *, axes: Any, **params: Any) -> Any:
         (x,), (dim,) = args, dims
         shifted = tuple(axis + (axis >= dim) for axis in axes)
         out_dim = dim - sum(axis < dim for axis in shifted)

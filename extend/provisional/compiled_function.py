@@ -126,7 +126,7 @@ class CompiledFunction:
         with naming(self.name):
             return choose_devices(program.closed, leaves, program.ins, program.outs)
 
-    def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
+    def miss(self, /, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
         """Called by the dispatcher for new signatures, and under every transformation."""
         if config.disable_jit.value:
             return self.fun(*args, **kwargs), None, False

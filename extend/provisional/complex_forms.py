@@ -135,7 +135,7 @@ def _joined(parts: Parts) -> list[Any]:
 def for_complex(real: Lowering, compute: Callable[[Real, Real], Parts]) -> Lowering:
     """A lowering of real numbers by another one, and of complex numbers by a function of their parts."""
 
-    def lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> Sequence[Any]:
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, /, **params: Any) -> Sequence[Any]:
         return _joined(compute(*_parts(ctx, x))) if dtypes.is_complex(ctx.avals_in[0].dtype) else real(ctx, x, **params)
 
     lowering.__name__ = real.__name__
@@ -148,7 +148,7 @@ def on_its_side(plain: Lowering, signs: Callable[[Real, Real, Real, Real], Parts
     XLA's functions take every zero to be positive. `signs` has the parts of the argument and of the result.
     """
 
-    def lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> Sequence[Any]:
+    def lowering(ctx: mlir.LoweringRuleContext, x: Any, /, **params: Any) -> Sequence[Any]:
         (out,) = plain(ctx, x, **params)
         return _joined(signs(*_parts(ctx, x), *_parts(ctx, out))) if dtypes.is_complex(ctx.avals_in[0].dtype) else [out]
 

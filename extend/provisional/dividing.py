@@ -100,7 +100,7 @@ def dropped_axes(name: str, mark: str = "") -> Callable[..., Any]:
       mark: the reduction over devices; empty if only XLA can compute it.
     """
 
-    def rule(x: ShapedArray, **params: Any) -> Any:
+    def rule(x: ShapedArray, /, **params: Any) -> Any:
         gone = params[name]
         if mark and (mark == "sum" or not is_complex(x.dtype)):  # devices compare real numbers alone
             taken = " ".join(f"d{i}:{mark}" if i in gone else f"d{i}" for i in range(len(x.shape)))

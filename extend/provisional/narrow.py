@@ -50,7 +50,7 @@ def in_whole_bytes(lowering: Callable[..., Any], bits: int = 2) -> Callable[...,
     def widened(avals: Any) -> list[Any]:
         return [aval.update(dtype=wide[aval.dtype]) if aval.dtype in wide else aval for aval in avals]
 
-    def rule(ctx: mlir.LoweringRuleContext, *xs: Any, **params: Any) -> Any:
+    def rule(ctx: mlir.LoweringRuleContext, /, *xs: Any, **params: Any) -> Any:
         if not any(aval.dtype in wide for avals in (ctx.avals_in, ctx.avals_out) for aval in avals):
             return lowering(ctx, *xs, **params)
         avals_in, avals_out = widened(ctx.avals_in), widened(ctx.avals_out)

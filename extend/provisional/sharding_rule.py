@@ -108,7 +108,7 @@ class DimensionRule:
             raise self._wrong(f"must mark the dimension {name!r} in one way")
         return name
 
-    def __call__(self, *avals: Any, **params: Any) -> DimensionRule:
+    def __call__(self, /, *avals: Any, **params: Any) -> DimensionRule:
         """This rule: it is the same for all types."""
         return self
 
@@ -219,7 +219,7 @@ class ShardingRule:
         self.whole_shardings = whole_shardings
         self.left_to_xla = left_to_xla
 
-    def __call__(self, *avals: Any, **params: Any) -> Any:
+    def __call__(self, /, *avals: Any, **params: Any) -> Any:
         return self.func(*avals, **params)
 
 

@@ -202,7 +202,7 @@ def build_ffi_lowering_function(
 ) -> Callable[..., Any]:
     """`ffi_lowering`, for a function that returns the operation instead of its results."""
 
-    def lower(ctx: LoweringRuleContext, *operands: Any, **params: Any) -> Any:
+    def lower(ctx: LoweringRuleContext, /, *operands: Any, **params: Any) -> Any:
         arguments: dict[str, Any] = {"api_version": TYPED, **lowering_args}
         if arguments["api_version"] >= TYPED:
             if isinstance(backend_config, str):
@@ -263,7 +263,7 @@ def ffi_lowering(
         **lowering_args,
     )
 
-    def rule(ctx: LoweringRuleContext, *operands: Any, **params: Any) -> Any:
+    def rule(ctx: LoweringRuleContext, /, *operands: Any, **params: Any) -> Any:
         return lower(ctx, *operands, **params).results
 
     rule.__name__ = f"ffi_lowering({call_target_name})"

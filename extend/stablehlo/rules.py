@@ -29,7 +29,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callabl
       multiple_results: that of the primitive.
     """
 
-    def rule(ctx: LoweringRuleContext, *args: Any, **params: Any) -> list[Any]:
+    def rule(ctx: LoweringRuleContext, /, *args: Any, **params: Any) -> list[Any]:
         def run(*xs: Any) -> Any:
             out = fun(*xs, **params)
             if isinstance(out, list | tuple) != multiple_results:
@@ -60,7 +60,7 @@ def nary(op_name: str, **attributes: Callable[[], Any]) -> Callable[..., Any]:
       attributes: for each attribute a function that makes it.
     """
 
-    def rule(ctx: LoweringRuleContext, *args: Any, **params: Any) -> Any:
+    def rule(ctx: LoweringRuleContext, /, *args: Any, **params: Any) -> Any:
         aval = ctx.avals_out[0]
         operands = list(args)
         for i, a in enumerate(ctx.avals_in):

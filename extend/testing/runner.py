@@ -422,7 +422,7 @@ def _report(checks: Iterable[Check], progress: Progress = lambda outcome: None) 
     return Report(outcomes)
 
 
-def check_primitive(primitive: Primitive, *args: Any, **params: Any) -> Report:
+def check_primitive(primitive: Primitive, /, *args: Any, **params: Any) -> Report:
     """Compare every rule of a primitive with a computation that does not use it.
 
     Args:

@@ -73,7 +73,7 @@ install_eval_trace(eval_trace)
 _leaf_tree = result_registry.flatten(Array(0))[1]
 
 
-def apply_primitive(primitive: Any, *args: Any, **params: Any) -> Any:
+def apply_primitive(primitive: Any, /, *args: Any, **params: Any) -> Any:
     """Compute a primitive by compiling its lowering, once for each signature.
 
     Args:

@@ -155,7 +155,7 @@ class Printer:
     fmt: str
     options: tuple[tuple[str, Any], ...]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> None:
         with np.printoptions(**dict(self.options)):
             if args and all(field is None for _, field, _, _ in string.Formatter().parse(self.fmt)):
                 text = " ".join((self.fmt, *map(str, args)))  # not checked, since it has no field for its values

@@ -45,7 +45,7 @@ _R_co = TypeVar("_R_co", covariant=True)
 class Wrapped(Protocol[_P, _R_co]):
     """A function returned by `jit`, which takes the arguments of the function within and returns its results."""
 
-    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
+    def __call__(self, /, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
 
     if TYPE_CHECKING:
         __name__: str
@@ -64,11 +64,11 @@ class Wrapped(Protocol[_P, _R_co]):
             self: Wrapped[Concatenate[_S, _Q], _R_co], instance: _S, owner: type | None = None, /
         ) -> Wrapped[_Q, _R_co]: ...
 
-    def trace(self, *args: Any, **kwargs: Any) -> Traced: ...
+    def trace(self, /, *args: Any, **kwargs: Any) -> Traced: ...
 
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered: ...
+    def lower(self, /, *args: Any, **kwargs: Any) -> Lowered: ...
 
-    def eval_shape(self, *args: Any, **kwargs: Any) -> Any: ...
+    def eval_shape(self, /, *args: Any, **kwargs: Any) -> Any: ...
 
     def clear_cache(self) -> None: ...
 
@@ -251,7 +251,7 @@ class Traced(Stage):
     def fun_name(self) -> str:
         return self.name
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """The results of the program for arguments other than static ones.
 
         Raises:
@@ -369,7 +369,7 @@ class Compiled(Stage):
         # Donated arrays are checked before each call, and marked as deleted after it.
         self._call = None if any(self.donated) else runtime.fast_function(self.name, None, miss)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         call = self._call
         return self._donating(*args, **kwargs) if call is None else call(*args, **kwargs)
 
@@ -381,7 +381,7 @@ class Compiled(Stage):
                 raise TypeError(f"{self.name}: a compiled program cannot be transformed; transform the jitted function")
         return leaves
 
-    def _miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+    def _miss(self, /, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """The results for arguments with a new signature, and the data with which jaxlib runs the program by itself."""
         leaves = self._leaves(args, kwargs)
         executable = self._executable
@@ -397,7 +397,7 @@ class Compiled(Stage):
                 fast = runtime.fast_path(executable, self.program.fast_tree(outs), leaves)
         return tree.unflatten(self.out_tree, outs), fast, False
 
-    def _donating(self, *args: Any, **kwargs: Any) -> Any:
+    def _donating(self, /, *args: Any, **kwargs: Any) -> Any:
         leaves = self._leaves(args, kwargs)
         donated = list(compress(leaves, self.donated))
         passed = leaves

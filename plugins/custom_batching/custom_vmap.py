@@ -64,7 +64,7 @@ class custom_vmap(Forwarding, Generic[_P, _R]):
         self.vmap_rule = vmap_rule
         return vmap_rule
 
-    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+    def __call__(self, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         what = f"custom_vmap function {self.name}"
         arguments = resolve(self.fun, args, kwargs, what)
         leaves, in_tree = tree.flatten(arguments)

@@ -98,7 +98,7 @@ class custom_jvp(Forwarding, Generic[_P, _R]):
 
         self.defjvp(functools.partial(_sum_of_terms, self, jvps))
 
-    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+    def __call__(self, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if self.jvp is None:
             raise AttributeError(f"custom_jvp function {self.name} has no rule; give it one by {self.name}.defjvp")
         what = f"custom_jvp function {self.name}"

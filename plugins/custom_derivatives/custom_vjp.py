@@ -131,7 +131,7 @@ class custom_vjp(Forwarding, Generic[_P, _R]):
                 raise TypeError(f"defvjp of {self.name}: {name} must be a function, got {rule!r}")
         self.fwd, self.bwd, self.symbolic_zeros = fwd, bwd, symbolic_zeros
 
-    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+    def __call__(self, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if self.fwd is None or self.bwd is None:
             raise AttributeError(f"custom_vjp function {self.name} has no rule; give it one by {self.name}.defvjp")
         what = f"custom_vjp function {self.name}"

@@ -86,7 +86,7 @@ class Exported:
     def __deepcopy__(self, memo: Any) -> Exported:
         return self
 
-    def call(self, *args: Any, **kwargs: Any) -> Any:
+    def call(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the function; usable inside `jit`, and inside `grad` if it was exported with its derivative.
 
         Args:

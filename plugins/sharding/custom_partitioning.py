@@ -131,7 +131,7 @@ class custom_partitioning:
         }
         return partition
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         name = name_of(self.fun)
         if self._told is None:
             raise TypeError(f"custom_partitioning: {name} must have a partition, by def_partition, before it is called")
