@@ -10,8 +10,14 @@ from typing import Any
 import numpy as np
 
 from primax.core import _jaxlib
+from primax.core.dimensions import has_dynamic
+from primax.core.errors import UnsupportedError
+from primax.core.source_info import running_frames, summarize, user_frame, user_lines
+from primax.extend.interpreters.mlir import shape_tensor
+from primax.extend.provisional.ffi import ffi_targets
+from primax.interpreters.runtime.callback_errors import Failures
 from primax.interpreters.runtime.ir_types import aval_to_ir_types, dtype_to_ir_type, ir_attribute
-from primax.interpreters.runtime.lowering import LoweringRuleContext
+from primax.interpreters.runtime.lowering import LoweringRuleContext, ModuleContext
 
 __all__ = [
     "FrozenArray",
@@ -21,6 +27,7 @@ __all__ = [
     "freeze",
     "lapack_target",
     "load_lapack",
+    "record_foreign_call",
 ]
 
 TYPED = 4  # the version of custom calls in which handlers take named attributes with types
@@ -191,6 +198,37 @@ def _axes(layout: Layout, kind: Any) -> Sequence[int]:
     return range(getattr(kind, "rank", 0) - 1, -1, -1)
 
 
+class _ForeignCalls(list[tuple[str, str, Any]]):
+    """The foreign functions that a program calls, each with its caller and the place of the equation."""
+
+    def __call__(self) -> str:
+        """What the error of a failed call says; an eager operation is at the line that is running."""
+        here = user_lines(running_frames()) or "an unknown line"
+        places = (here if user_frame(source) is None else summarize(source) for _, _, source in self)
+        texts = [f"{name!r} for {caller} at {place}" for (name, caller, _), place in zip(self, places, strict=True)]
+        first, *others = dict.fromkeys(texts)
+        if not others:
+            return f"The program calls the foreign function {first}."
+        more = [f"and {len(others) - 3} more"] if len(others) > 3 else []
+        return "\n  ".join(["The program calls foreign functions:", first, *others[:3], *more])
+
+
+def record_foreign_call(module: ModuleContext, function: str, caller: str) -> None:
+    """Name a foreign function, its caller and the line of the equation in the errors of a program.
+
+    Args:
+      module: the program that is lowered.
+      function: the name of the function.
+      caller: the primitive that calls it.
+    """
+    module.calls_foreign = True
+    module.failures = module.failures or Failures()
+    calls = module.failures.explain
+    if not isinstance(calls, _ForeignCalls):
+        calls = module.failures.explain = _ForeignCalls()
+    calls.append((function, caller, module.source))
+
+
 def build_ffi_lowering_function(
     call_target_name: str,
     *,
@@ -220,10 +258,19 @@ def build_ffi_lowering_function(
             config = backend_config
         if "result_types" not in arguments:
             arguments["result_types"] = [t for aval in ctx.avals_out for t in aval_to_ir_types(aval)]
+            if has_dynamic(ctx.avals_out):
+                if arguments.get("operand_output_aliases"):
+                    raise UnsupportedError(
+                        f"{ctx.primitive}: operands cannot lend their memory to results of symbolic sizes; call "
+                        f"{call_target_name} without aliases in programs that have such sizes"
+                    )
+                arguments.setdefault("result_shapes", [shape_tensor(aval.shape) for aval in ctx.avals_out])
         if not skip_ffi_layout_processing:
             arguments["operand_layouts"] = operand_layouts or [None] * len(operands)
             arguments["result_layouts"] = result_layouts or [None] * len(arguments["result_types"])
         ctx.module_context.calls_foreign = True
+        if call_target_name in ffi_targets:
+            record_foreign_call(ctx.module_context, call_target_name, str(ctx.primitive))
         return custom_call(call_target_name, operands=operands, backend_config=config, **arguments)
 
     return lower

@@ -1,4 +1,4 @@
-"""Errors of callbacks in programs over several devices."""
+"""Errors of callbacks in programs over several devices, and of foreign functions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ class Failures:
     call raises the error. If several calls run, all raise it, since the origin of the callback is unknown.
     """
 
-    __slots__ = ("_calls", "_lock", "_skipped")
+    __slots__ = ("_calls", "_lock", "_skipped", "explain")
 
     def __init__(self) -> None:
+        self.explain: Callable[[], str] | None = None  # of programs that call foreign functions: names these
         self._calls: dict[int, list[Exception]] = {}
         self._lock = threading.Lock()
         self._skipped = 0
@@ -62,13 +63,17 @@ class Failures:
         """A `with` block around a call of the program, up to its results; it raises the errors of the callbacks.
 
         Raises:
-          XlaError: a callback failed.
+          XlaError: a callback or a foreign function failed.
         """
         errors: list[Exception] = []
         with self._lock:
             self._calls[id(errors)] = errors
         try:
             yield
+        except XlaError as error:
+            if self.explain is None or errors:
+                raise
+            raise XlaError(f"{error}\n{self.explain()}") from error
         finally:
             with self._lock:
                 del self._calls[id(errors)]

@@ -96,7 +96,7 @@ def _announce(what: str) -> Callable[[], None]:
     stderr: Any = sys.stderr
     seconds = config.slow_compile_secs.value
     if stderr is None or getattr(stderr, "closed", False) or not ("ipykernel" in sys.modules or _is_terminal(stderr)):
-        return _nothing
+        return lambda: None
     start = time.perf_counter()
 
     def say(text: str) -> None:
@@ -120,10 +120,6 @@ def _is_terminal(stream: Any) -> bool:
     return bool(getattr(stream, "isatty", bool)())
 
 
-def _nothing() -> None:
-    pass
-
-
 def _report(text: str, *values: Any) -> None:
     (log.warning if config.log_compiles.value else log.debug)(text, *values)
 
@@ -133,25 +129,22 @@ _LINE = r'"([^"]+)":(\d+):'
 
 def _suspect(module: StablehloModule, message: str) -> str:
     """The user's line that made the operation named by XLA's error, or else the first operation of the program."""
-    first = ""
-    named = ""
+    lines = [""]
 
     def visit(operation: Any) -> Any:
-        nonlocal first, named
         location = re.search(_LINE, str(operation.location))
         if location is not None:
             line = f"{location[1]}:{location[2]}"
-            first = first or f"\nThe program begins at {line}."
+            lines[0] = lines[0] or f"\nThe program begins at {line}."
             if operation.name == "stablehlo.custom_call":
                 target = _jaxlib.ir.StringAttr(operation.attributes["call_target_name"]).value
                 if target in message:
-                    named = f"\nThe call of {target} was made at {line}."
-                    return _jaxlib.ir.WalkResult.INTERRUPT
+                    lines.append(f"\nThe call of {target} was made at {line}.")
         return _jaxlib.ir.WalkResult.ADVANCE
 
     with module.shared:
         module.module.operation.walk(visit, _jaxlib.ir.WalkOrder.PRE_ORDER)
-    return named or first
+    return lines[:2][-1]
 
 
 def module_text(module: StablehloModule, debug_info: bool = False) -> str:

@@ -72,7 +72,7 @@ class Executable:
         self.xla = xla
         self.agree: Callable[[], None] | None = None
         self.keepalives = (module.host_callbacks, module.keepalives)
-        self.failures = module.failures if module.host_callbacks and len(site.devices) > 1 else None
+        self.failures = module.failures
         self.site = site
         self.kept = module.kept
         self.in_avals = closed.in_avals
@@ -120,8 +120,7 @@ class Executable:
         if self.agree is not None:
             self.agree()
             self.agree = None
-        several = len(self.site.devices) > 1
-        committed = several or is_committed(args)
+        committed = len(self.site.devices) > 1 or is_committed(args)
         buffers = [*self.consts]
         for b in buffers:
             if b.is_deleted():
@@ -135,7 +134,8 @@ class Executable:
             if self.failures is not None:
                 with self.failures.raised():
                     outs = self._run(buffers, handlers)
-                    _await(outs)
+                    if self.keepalives[0] or self.site.devices[0].platform == "cpu":  # GPUs launch before the call ends
+                        _await(outs)
             else:
                 outs = self._run(buffers, handlers)
         except XlaError as error:
@@ -314,5 +314,6 @@ def load_executable(
         stored, DeviceList(site.devices), device_put.compile_options(site.devices)
     )
     program = SimpleNamespace(in_avals=in_avals, out_avals=out_avals, consts=consts, effects=no_effects)
-    module = SimpleNamespace(host_callbacks=(), keepalives=(), kept=kept, ordered_effects=(), calls_foreign=True)
+    nothing: dict[str, Any] = {"host_callbacks": (), "keepalives": (), "ordered_effects": (), "failures": None}
+    module = SimpleNamespace(kept=kept, calls_foreign=True, **nothing)
     return Executable(program, module, site, xla)  # type: ignore[arg-type]

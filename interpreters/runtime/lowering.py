@@ -57,7 +57,7 @@ class ModuleContext:
       platform: its platform.
       host_callbacks: Python functions that the program calls; rules append to them, and the executable keeps them
         alive.
-      failures: the record of their errors in a program over several devices.
+      failures: the record of their errors in a program over several devices, or of the foreign functions.
       keepalives: other objects that must live as long as the executable.
       calls_foreign: whether the program calls foreign functions, which may fail; rules set it.
       options: options of XLA that rules set for the whole program, by name.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from primax.extend import core, ffi
+from primax.extend.dimensions import is_symbolic_dim
 from primax.extend.interpreters import mlir
 from primax.extend.provisional.ffi import ffi_call_p
 from primax.extend.rule_types import Table
@@ -49,6 +50,11 @@ def _with_batch(layout: tuple[int, ...]) -> tuple[int, ...]:
 def _one_by_one(args: Any, dims: Any, *, vmap_method: str, **params: Any) -> tuple[Any, Any]:
     """One call for each element, in a loop or unrolled."""
     size, moved = mapped_in_front(args, dims)
+    if vmap_method == "sequential_unrolled" and is_symbolic_dim(size):
+        raise ValueError(
+            f"ffi_call: vmap_method must be another than 'sequential_unrolled', such as 'sequential', for {size} "
+            f"elements, a symbolic number, in the call of {params['target_name']}"
+        )
     stacks = [x for x, dim in zip(moved, dims, strict=True) if dim is not None]
 
     def call(carry: Any, elements: Any) -> tuple[Any, Any]:

@@ -16,6 +16,7 @@ from primax.extend.provisional.lowering import constrained, spmd_of
 from primax.extend.provisional.sharding import aval_sharding
 from primax.extend.rule_types import Table
 from primax.extend.sharding import AbstractMesh, Mesh, PartitionSpec
+from primax.extend.stablehlo.custom_calls import record_foreign_call
 from primax.plugins.calls import jit_p
 from primax.plugins.export.foreign import Foreign, foreign_functions, primitives_of, require
 from primax.plugins.export.stablehlo_artifact import call_artifact, refined, to_artifact
@@ -296,7 +297,10 @@ def _lowering(ctx: mlir.LoweringRuleContext, *args: Any, artifact: Artifact) -> 
             "export it with export(f, platforms=[...]), or, if its program runs on any platform, with "
             "disabled_checks=[DisabledSafetyCheck.platform()]"
         )
-    require(artifact.name, artifact.foreign.get(platform, {}))
+    foreign = artifact.foreign.get(platform, {})
+    require(artifact.name, foreign)
+    for function in foreign:
+        record_foreign_call(ctx.module_context, function, f"the exported {artifact.name}")
     results = [mlir.aval_to_ir_type(aval) for aval in ctx.avals_out]
     if artifact.spread is None:
         return call_artifact(ctx.module_context, artifact, data, artifact.name, args, results)

@@ -126,6 +126,63 @@ def test_a_handler_that_fails_is_an_xla_error_each_time(library: Any) -> None:
     assert f(x, 3.0).tolist() == [3, 3]
 
 
+def test_an_error_names_the_function_the_primitive_and_the_line(library: Any) -> None:
+    x = np.ones(2, np.float32)
+    scale_p = core.Primitive("scale_by_ffi")
+    scale_p.def_abstract_eval(lambda x, factor: x)
+    mlir.register_lowering(scale_p, ffi.ffi_lowering("test_scale"))
+
+    def negative(x: Any) -> Any:
+        return scale_p.bind(x, factor=np.float32(-1))  # the line
+
+    (line,) = [i + 1 for i, text in enumerate(Path(__file__).read_text().splitlines()) if text.endswith("# the line")]
+    one = rf"(?s)negative.*function 'test_scale' for scale_by_ffi at .*test_ffi.py:{line} \("
+    for f in (negative, px.jit(negative), lambda x: px.lax.scan(lambda c, _: (negative(c), None), x, length=2)):
+        with pytest.raises(px.XlaError, match=one):
+            f(x)
+    with pytest.raises(px.XlaError, match=r"(?s)expected F32 but got S32.*'test_scale' for ffi_call at .*test_ffi.py:"):
+        px.jit(scale)(np.int32([1, 2]))
+    with pytest.raises(
+        px.XlaError, match=r"(?s)Wrong number of attributes.*'test_scale' for ffi_call at .*test_ffi.py:"
+    ):
+        ffi.ffi_call("test_scale", F32)(np.float32(1))
+    several = r"(?s)calls foreign functions:\n  'test_scale' for ffi_call at .*\n  'test_scale' for scale_by_ffi at"
+    with pytest.raises(px.XlaError, match=several):
+        px.jit(lambda x: negative(scale(x)))(x)
+    large = np.ones((600, 600), np.float32)  # XLA returns before such a program has run
+    with pytest.raises(px.XlaError, match="'test_scale' for ffi_call"):
+        px.jit(lambda x: scale(x @ x, -1.0))(large)
+
+
+def test_results_may_have_symbolic_sizes(library: Any) -> None:
+    def twice(x: Any, **options: Any) -> Any:
+        call = ffi.ffi_call("test_scale", px.ShapeDtypeStruct(x.shape, x.dtype), **options)
+        return call(x, factor=np.float32(2))
+
+    def rows(method: str) -> Any:
+        return px.vmap(lambda x: twice(x, vmap_method=method))
+
+    columns = {"input_layouts": [(1, 0)], "output_layouts": (1, 0)}
+    n, m = px.export.symbolic_shape("n, m")
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+    def negative(x: Any) -> Any:
+        return scale(x, -1.0)
+
+    for f in (twice, lambda x: twice(x, **columns), rows("broadcast_all"), rows("sequential")):
+        exported = px.export.export(px.jit(f))(px.ShapeDtypeStruct((n, m), np.float32))
+        again = px.export.deserialize(exported.serialize())
+        assert np.array_equal(again.call(x), 2 * x)
+        assert np.array_equal(again.call(x[:1, :2]), 2 * x[:1, :2])
+    kind = px.ShapeDtypeStruct((n,), np.float32)
+    with pytest.raises(px.errors.UnsupportedError, match=r"ffi_call: .* call test_scale without aliases"):
+        px.export.export(px.jit(lambda x: twice(x, input_output_aliases={0: 0})))(kind)
+    with pytest.raises(ValueError, match=r"must be another than 'sequential_unrolled', .* for n elements"):
+        px.export.export(px.jit(rows("sequential_unrolled")))(kind)
+    with pytest.raises(px.XlaError, match=r"'test_scale' for the exported negative at .*test_ffi.py"):
+        px.export.export(px.jit(negative))(px.ShapeDtypeStruct((3,), np.float32)).call(x[0])
+
+
 def test_a_function_that_is_not_registered_is_named(library: Any) -> None:
     with pytest.raises(px.XlaError, match="No FFI handler registered for test_missing"):
         ffi.ffi_call("test_missing", F32)(1.0)

@@ -18,6 +18,7 @@ from primax.extend.core import ClosedJaxpr, RuleError, ShapedArray, config, rule
 from primax.extend.interpreters import mlir
 from primax.extend.interpreters.mlir import LoweringRuleContext, ModuleContext, aval_to_ir_type, jaxpr_subcomp
 from primax.extend.provisional.avals import has_extended_dtype
+from primax.extend.provisional.ffi import ffi_targets
 from primax.extend.provisional.lowering import cached_ir_type, shared_context, spmd_of
 from primax.extend.provisional.partitioning import (
     Lower,
@@ -31,6 +32,7 @@ from primax.extend.provisional.partitioning import (
 from primax.extend.provisional.sharding import manual_scope, named_from_hlo, required_placement_rules
 from primax.extend.provisional.sharding_rule import WHOLE, Factors, apply_sharding_rule, as_sharding_rule, shardy_rule
 from primax.extend.sharding import Mesh, NamedSharding, PartitionSpec
+from primax.extend.stablehlo.custom_calls import record_foreign_call
 
 _TARGET = "primax_parts"
 _parts: WeakValueDictionary[str, Any] = WeakValueDictionary()
@@ -92,14 +94,14 @@ def _divides(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, An
         return False
     if module.platform != "cpu":  # other clients have their own partitioners
         return False
-    return divides_all() or _calls_foreign(ctx, args, params, lower)
+    return divides_all() or bool(_calls_foreign(ctx, args, params, lower))
 
 
-_foreign: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
+_foreign: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 
-def _calls_foreign(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any], lower: Lower) -> bool:
-    """Whether a lowering rule builds foreign calls without information for XLA about their sharding.
+def _calls_foreign(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, Any], lower: Lower) -> str:
+    """The foreign function that a lowering rule calls without information for XLA about its sharding; empty if none.
 
     The rule runs once, in a function that is discarded.
     """
@@ -114,23 +116,25 @@ def _calls_foreign(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[s
             with ir.InsertionPoint(trial.add_entry_block()):
                 lower(ctx, list(trial.arguments), params)
                 mlir.func.return_([])
-            foreign = len(module.host_callbacks) == callbacks and _has_foreign_call(trial.operation)
+            foreign = _foreign_call(trial.operation) if len(module.host_callbacks) == callbacks else ""
         finally:
             trial.operation.erase()
             del module.host_callbacks[callbacks:], module.keepalives[keepalives:]
             module.calls_foreign = before
         _foreign[rule] = foreign
+    if foreign in ffi_targets:
+        record_foreign_call(ctx.module_context, foreign, str(ctx.primitive))
     return foreign
 
 
-def _has_foreign_call(operation: Any) -> bool:
+def _foreign_call(operation: Any) -> str:
     ir = mlir.ir
-    foreign = False
+    foreign = ""
 
     def visit(op: Any) -> Any:
         nonlocal foreign
         if op.name == "stablehlo.custom_call" and "sdy.sharding_rule" not in op.attributes:
-            foreign = True
+            foreign = ir.StringAttr(op.attributes["call_target_name"]).value
             return ir.WalkResult.INTERRUPT
         return ir.WalkResult.ADVANCE
 
