@@ -20,6 +20,7 @@ from primax.extend.host.plugin_host import host
 from primax.extend.interpreters.ad import UndefinedPrimal, Zero, add_tangents, instantiate_zeros
 from primax.extend.interpreters.batching import broadcasting
 from primax.extend.linearity import linear_alone
+from primax.extend.provisional.core_dimensions import declare_core_dimensions
 from primax.extend.provisional.derivatives import linear_tape
 from primax.extend.provisional.sharding_rule import implied_by_elementwise
 
@@ -37,13 +38,18 @@ def with_declared(
     vjp: Any = None,
     elementwise: bool = False,
     out_like: int | None = None,
+    signature: str | None = None,
+    leading: str = "broadcast",
+    multiple_results: bool = False,
+    unsupported: Container[str] = (),
 ) -> dict[str, Any]:
     """Rules by kind, including those derived from declarations.
 
     Args:
       where: the called function, for messages.
       authored: the author's rules.
-      linear, nondiff, vjp, elementwise, out_like: as for `define_primitive`.
+      linear, nondiff, vjp, elementwise, out_like, signature, leading, multiple_results: as for `define_primitive`.
+      unsupported: kinds of rules that are not derived, since the author says that there are none.
 
     Raises:
       TypeError: a declaration is wrong, or contradicts a rule or another declaration.
@@ -58,6 +64,13 @@ def with_declared(
         raise TypeError(f"{where}: elementwise must be True or False, got {elementwise!r}")
     if out_like is not None:
         (out_like,) = _positions(where, "out_like", (out_like,), rules)
+    if signature is not None:
+        if elementwise or out_like is not None:
+            other = "elementwise" if elementwise else "out_like"
+            raise TypeError(f"{where}: signature must not be given together with {other}, which says less")
+        declare_core_dimensions(where, rules, signature, leading, multiple_results, _counts_of_arguments(rules))
+    elif leading != "broadcast":
+        raise TypeError(f"{where}: leading must be given together with signature, got leading={leading!r} alone")
     _declare_types(where, rules, elementwise, out_like)
     if vjp is not None:
         _declare_vjp(where, rules, vjp, linear)
@@ -65,7 +78,8 @@ def with_declared(
         _declare_linear(where, rules, linear)
     if nondiff and "jvp" in rules:
         rules["jvp"] = _Wrapped(rules["jvp"], lambda rule, primitive: _without_nondiff(rule, primitive, nondiff))
-    return {**dict.fromkeys(authored), **rules}
+    derived = {kind for kind, rule in rules.items() if authored.get(kind) is None and kind in unsupported}
+    return {**dict.fromkeys(authored), **{kind: rule for kind, rule in rules.items() if kind not in derived}}
 
 
 def with_effects(where: str, declared: Mapping[str, Any], effects: Any, mutates: Any) -> dict[str, Any]:
@@ -151,12 +165,18 @@ def _positions(where: str, name: str, value: Any, rules: Mapping[str, Any]) -> t
 
 
 def _count_of_arguments(rules: Mapping[str, Any]) -> int | None:
-    """The number of arguments of the impl or the type rule; None if it cannot be determined."""
+    """The greatest number of arguments of the impl or the type rule; None if it cannot be determined."""
+    counts = _counts_of_arguments(rules)
+    return None if counts is None else counts[1]
+
+
+def _counts_of_arguments(rules: Mapping[str, Any]) -> tuple[int, int | None] | None:
+    """The least and the greatest number (None: any) of arguments; None if they cannot be determined."""
     names = _parameter_names(rules)
     for kind in ("impl", "abstract_eval", "effectful_abstract_eval"):
         counts = None if isinstance(rules.get(kind), Derivation) else _positional(rules.get(kind), names)
         if counts is not None:
-            return counts[1]
+            return counts
     return None
 
 

@@ -19,6 +19,7 @@ from primax.extend.declarations import check_signatures, with_declared, with_eff
 from primax.extend.host.contributions import sample_sources
 from primax.extend.host.plugin_host import host
 from primax.extend.host.registry import Registry, not_entered, require_samples, rules_to_enter
+from primax.extend.provisional.core_dimensions import parse_core_signature
 from primax.extend.rule_types import BatchRule, ImplRule, JVPRule, LoweringRule, TransposeRule, TypeRule
 
 __all__ = ["Definitions", "define_primitive"]
@@ -85,6 +86,8 @@ def define_primitive(
     vjp: tuple[Rule, Rule] | None = None,
     elementwise: bool = False,
     out_like: int | None = None,
+    signature: str | None = None,
+    leading: str = "broadcast",
     effects: Sequence[Effect] = (),
     mutates: Sequence[int] = (),
     parameters: Mapping[str, Any] | None = None,
@@ -117,6 +120,13 @@ def define_primitive(
       elementwise: whether each element of the result depends only on the elements at its position in arguments of one
         shape, or scalars. The batch rule and the type rule are derived from this.
       out_like: the position of an argument with the shape and dtype of the result; the type rule is derived from this.
+      signature: its core dimensions as text, as of NumPy's generalized ufuncs: with `"(m,n),(n)->(m)"` it acts on the
+        last two axes of argument 0 and the last axis of argument 1, in the same way for each position along the leading
+        axes. A number is a fixed size. The batch, type and sharding rules are derived from this. Without an
+        `abstract_eval` rule results have the dtype to which arguments promote; the rule may return only dtypes, and
+        types that it returns must fit the signature.
+      leading: with `signature`, the leading axes that rules must take: with `"broadcast"`, those of all arguments
+        broadcast as in NumPy; with `"equal"`, all arguments have the same, and `vmap` repeats unmapped ones.
       effects: its effects besides its results, such as `Reads(1)`, an `OperandEffect` on operand 1. Its equations stay
         in programs, in order, even if their results are not used.
       mutates: positions of arguments that it writes to; they must have mutable types, unlike arrays. Each is an effect
@@ -187,14 +197,27 @@ def define_primitive(
         **further,
     }
     declared = with_declared(
-        where, rules, linear=linear, nondiff=nondiff, vjp=vjp, elementwise=elementwise, out_like=out_like
+        where,
+        rules,
+        linear=linear,
+        nondiff=nondiff,
+        vjp=vjp,
+        elementwise=elementwise,
+        out_like=out_like,
+        signature=signature,
+        leading=leading,
+        multiple_results=multiple_results,
+        unsupported=unsupported,
     )
+    by_hand = {kind: rule for kind, rule in rules.items() if rule is not None}
     rules = with_effects(where, declared, effects, mutates)
     entries = rules_to_enter(where, primitive, rules, unsupported)
-    check_signatures(where, declared)
+    check_signatures(where, {**declared, **by_hand})
     if before is not None:
         _clear(before)
         before.multiple_results = multiple_results
+    if signature is not None:
+        vars(primitive)["_core_signature"] = parse_core_signature(where, signature, leading)
     primitive.declare_parameters(parameters)
     if doc is not None:
         primitive.__doc__ = doc

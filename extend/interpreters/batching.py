@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.core.avals import get_aval
+from primax.core.diagnostics import rule_error
 from primax.core.rules import axis_batch_rules as fancy_primitive_batchers
 from primax.core.rules import batch_rules as primitive_batchers
 from primax.core.rules import sharding_rules
+from primax.core.trusted_modules import is_proven
 from primax.extend.lazy_names import explain_absent
 from primax.extend.provisional.sharding_rule import implied_by_elementwise
 from primax.interpreters import batching
@@ -84,20 +86,22 @@ def bdim_at_front(x: Any, dim: int | None, size: int, mesh_axis: None = None) ->
 
 
 def vectorized(primitive: Any) -> Rule:
-    """The batch rule of an elementwise primitive of one argument: the primitive itself."""
+    """The batch rule of an elementwise primitive of one argument: the primitive itself.
+
+    For a primitive that acts on some axes as a whole, give `define_primitive` a `signature` instead.
+    """
 
     def batch(args: Any, dims: Any, /, **params: Any) -> Any:
         return primitive.bind(*args, **params), dims[0]
 
-    batch.__name__ = f"vectorized({primitive})"
-    batch.implies_sharding = implied_by_elementwise  # type: ignore[attr-defined]
-    return batch
+    return _of_elementwise(primitive, batch, "vectorized")
 
 
 def broadcasting(primitive: Any) -> Rule:
     """The batch rule of an elementwise primitive of several arguments of one shape, or scalars.
 
-    If the primitive repeats axes of length 1, mapped operands may have such axes, too.
+    If the primitive repeats axes of length 1, mapped operands may have such axes, too. For a primitive that acts on
+    some axes as a whole, such as a product of matrices, give `define_primitive` a `signature` instead.
     """
 
     def batch(args: Any, dims: Any, /, **params: Any) -> Any:
@@ -114,9 +118,45 @@ def broadcasting(primitive: Any) -> Rule:
                 return primitive.bind(x, y, **params), dy
         return _broadcast_together(primitive, args, dims, params)
 
-    batch.__name__ = f"broadcasting({primitive})"
-    batch.implies_sharding = implied_by_elementwise  # type: ignore[attr-defined]
-    return batch
+    return _of_elementwise(primitive, batch, "broadcasting")
+
+
+def _of_elementwise(primitive: Any, batch: Rule, factory: str) -> Rule:
+    """A rule that a factory makes for an elementwise primitive; primitives of others are checked to be elementwise."""
+
+    def checked(args: Any, dims: Any, /, **params: Any) -> Any:
+        shapes = [_element_shape(x, d) for x, d in zip(args, dims, strict=True)]
+        rank = max(map(len, shapes))
+        try:
+            if any(len(shape) not in (0, rank) for shape in shapes):
+                raise rule_error(primitive_batchers, primitive, f"{remark}, got operands of shapes {shapes}")
+            out, dim = batch(args, dims, **params)
+        except Exception as error:
+            if remark not in str(error) and remark not in getattr(error, "__notes__", ()):
+                error.add_note(remark)
+            raise
+        joint = [next((size for size in sizes if size != 1), 1) for sizes in zip(*filter(None, shapes), strict=True)]
+        for x in out if primitive.multiple_results else [out]:
+            shape = _element_shape(x, dim)
+            if list(shape[:rank]) != joint:
+                text = f"{remark}, got a result of shape {shape} for operands of shapes {shapes}"
+                raise rule_error(primitive_batchers, primitive, text)
+        return out, dim
+
+    remark = (
+        f"is batching.{factory}, which is for elementwise primitives; declare the axes on which {primitive} acts as a "
+        "whole, as in define_primitive(..., signature='(m,n),(n)->(m)'), or use derive.loop"
+    )
+    rule = batch if is_proven(primitive.module) else checked
+    rule.__name__ = f"{factory}({primitive})"
+    rule.implies_sharding = implied_by_elementwise  # type: ignore[attr-defined]
+    rule.remark = remark  # type: ignore[attr-defined]
+    return rule
+
+
+def _element_shape(x: Any, dim: int | None) -> tuple[Any, ...]:
+    shape = get_aval(x).shape
+    return tuple(shape if dim is None else [size for axis, size in enumerate(shape) if axis != dim])
 
 
 def _broadcast_together(primitive: Any, args: Any, dims: Any, params: Any) -> Any:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from primax.extend.provisional import complex_forms as complex_forms
     from primax.extend.provisional import computations as computations
     from primax.extend.provisional import concretization as concretization
+    from primax.extend.provisional import core_dimensions as core_dimensions
     from primax.extend.provisional import derivatives as derivatives
     from primax.extend.provisional import dimensions as dimensions
     from primax.extend.provisional import dividing as dividing
@@ -50,6 +51,7 @@ __all__ = [
     "complex_forms",
     "computations",
     "concretization",
+    "core_dimensions",
     "derivatives",
     "dimensions",
     "dividing",

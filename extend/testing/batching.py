@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from primax.core.avals import ShapedArray
+from primax.core.rules import rule_tables
 from primax.extend.provisional.arguments import read_size, sequence
 from primax.extend.testing.case import Case, batched
 from primax.extend.testing.evaluation import tolerance
@@ -178,7 +179,9 @@ def _compare(case: Case, batches: _Batches, size: int, where: Where) -> None:
             want = np.stack([results[n] for _, results in loop])[:size]
             off = difference_alone(case, outs[n], want, tolerance(case, want.dtype))
             if off:
-                raise Failed(f"result {n}, {how}, differs from a loop over the elements: {off}", kind)
+                remark = getattr(rule_tables[kind].functions.get(case.primitive), "remark", "")
+                hint = f"\nits {kind} rule {remark}" if remark else ""
+                raise Failed(f"result {n}, {how}, differs from a loop over the elements: {off}{hint}", kind)
     if case.sample.invariants is not None:
         message = f"{{what}}, {how}, differs from a loop over the elements"
         for k, (row, wants) in enumerate(loop[:size]):

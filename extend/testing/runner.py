@@ -31,6 +31,7 @@ from primax.extend.testing.composition import (
     check_vmap_of_grad,
     check_vmap_of_jvp,
 )
+from primax.extend.testing.core_dimensions import check_core_dimensions
 from primax.extend.testing.derivatives import (
     check_active_arguments,
     check_complex_derivatives,
@@ -73,6 +74,7 @@ _FUNCTIONS: dict[str, tuple[Callable[[Case], None], tuple[str, ...]]] = {
     "impl": (check_impl, ("impl",)),
     "reference": (check_reference, ("lowering", "impl")),
     "determinism": (check_determinism, ("lowering", "impl")),
+    "core_dimensions": (check_core_dimensions, ("impl", "lowering", "abstract_eval")),
     "inputs_unchanged": (check_inputs_unchanged, ("impl",)),
     "parameters": (check_parameters, ("lowering",)),
     "weak_types": (check_weak_types, ("abstract_eval",)),

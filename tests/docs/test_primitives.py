@@ -50,6 +50,7 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "power_of": [Sample([POSITIVE], {"exponent": 3}), Sample([POSITIVE], {"exponent": 2})],
         "smooth": [Sample([np.float32([0.3, -1.2, 0.5])])],
         "weigh": [Sample([X, Y], {"power": 2}, constant=[1])],
+        "apply_matrix": [Sample([np.float32([[0.3, -1.2, 0.5], [1.1, 0.7, -0.4]]), np.float32([0.9, -0.2, 1.3])])],
         "soften": [Sample([X])],
         "sorted": [Sample([X])],
         "triple": [Sample([X])],

@@ -318,3 +318,116 @@ def test_effects_that_are_wrong_at_the_definition_are_told_there(given, said):
     with pytest.raises(TypeError, match=re.escape(said)) as error:
         define_primitive("misfit", **{"impl": lambda x, y: x, "abstract_eval": FROM_IMPL, **given})
     assert str(error.value).startswith("define_primitive(misfit)")
+
+
+MATVEC = "(m,n),(n)->(m)"
+A = np.float32(np.arange(24).reshape(4, 2, 3) ** 2 % 7 - 3)
+
+
+def _times(a, x):
+    return pnp.einsum("...mn,...n->...m", a, x)
+
+
+def test_a_signature_gives_types_batch_and_sharding_rules():
+    p = define_primitive("matvec", impl=_times, signature=MATVEC, jvp=FROM_IMPL, lowering=FROM_IMPL)
+    x = A[:, 0]
+    for dims, shape in (((0, 0), "abc,ac->ab"), ((0, None), "abc,c->ab"), ((None, 0), "bc,ac->ab")):
+        args = [v if d == 0 else v[0] for v, d in zip((A, x), dims, strict=True)]
+        got = px.vmap(p.bind, dims, 1)(*args)
+        np.testing.assert_allclose(got, np.einsum(shape, *args).T)
+    outer = px.vmap(px.vmap(p.bind, (0, None)), (None, 1))
+    np.testing.assert_allclose(outer(A, x.T), np.einsum("abc,dc->dab", A, x))
+    names = [eqn.primitive.name for eqn in px.make_jaxpr(px.vmap(p.bind, (0, None)))(A, x[0]).eqns]
+    assert names == ["matvec"]  # without repeating the operand that is not mapped
+    assert core.rule_tables["sharding"][p].text == "... _ _, ... _ -> ... _"
+    (b,) = px.export.symbolic_shape("b")
+    spec = px.ShapeDtypeStruct((b, 2, 3), np.float32)
+    assert px.eval_shape(p.bind, spec, px.ShapeDtypeStruct((1, 3), np.float32)).shape == (b, 2)
+    with pytest.raises(TypeError, match=re.escape("matvec: the core dimension n of argument 1 must be 3, got f32[2]")):
+        p.bind(A, x[0, :2])
+    with pytest.raises(TypeError, match=re.escape("matvec: argument 0 must end with axes (m,n), got f32[3]")):
+        p.bind(x[0], x[0])
+    with pytest.raises(TypeError, match="matvec: leading axes have incompatible shapes for broadcasting"):
+        p.bind(A, x[:3])
+
+
+def test_a_signature_checks_the_type_rule_and_completes_its_dtypes():
+    least = {"impl": lambda x: [np.argmin(x, -1).astype(np.int32), np.min(x, -1, keepdims=True)]}
+    p = define_primitive(
+        "least", multiple_results=True, **least, signature="(n)->(),(1)", abstract_eval=lambda x: [np.int32, x.dtype]
+    )
+    index, value = px.vmap(p.bind, 1)(A[0])
+    assert (index.shape, value.shape) == ((3,), (3, 1))
+    q = define_primitive("wrong", impl=np.sort, signature="(n)->(n)", abstract_eval=lambda x: x.update(shape=(7,)))
+    with pytest.raises(
+        core.RuleError, match=r"(?s)abstract_eval rule of wrong returned f32\[7\] as result 0, .* \(3\)"
+    ):
+        q.bind(Y)
+    kernel = define_primitive("kernel", impl=_times, signature=MATVEC, lowering=FROM_IMPL, leading="equal")
+    np.testing.assert_allclose(px.vmap(kernel.bind, (0, None))(A, Y), A @ Y)
+    with pytest.raises(TypeError, match="kernel: all arguments must have the same leading axes"):
+        kernel.bind(A, Y)
+
+
+@pytest.mark.parametrize(
+    "declared, message",
+    [
+        ({"signature": "(m,n)"}, "signature must list the core dimensions"),
+        (
+            {"signature": "(n?),()->()"},
+            "signature must name core dimensions by identifiers or sizes, got 'n?'; optional dimensions of NumPy",
+        ),
+        ({"signature": "(n)->()"}, "signature must be for the 2 arguments of the impl"),
+        ({"signature": "(n),(n)->(k)"}, "signature gives no size for dimension 'k' of a result"),
+        ({"signature": "(n),(n)->(),()"}, "multiple_results must be True for signature"),
+        ({"signature": "(n),(n)->()", "leading": "same"}, "leading must be 'broadcast' or 'equal', got 'same'"),
+        ({"leading": "equal"}, "leading must be given together with signature"),
+        ({"signature": "(),()->()", "elementwise": True}, "signature must not be given together with elementwise"),
+    ],
+)
+def test_wrong_signatures_are_refused(declared, message):
+    with pytest.raises(TypeError, match=re.escape(f"define_primitive(unsigned): {message}")):
+        define_primitive("unsigned", impl=lambda x, y: x, **declared)
+
+
+def _failed(p, check):
+    return [outcome for one in iter_checks(p, only=[check]) for outcome in [one.run()] if outcome.status == "failed"]
+
+
+@pytest.mark.parametrize(
+    "impl, signature, args",
+    [
+        (lambda a, x: a @ x, MATVEC, [A[0], Y]),  # only for core dimensions
+        (lambda x: x - pnp.sum(x), "(n)->(n)", [Y]),
+        (lambda x: x / pnp.max(x), "()->()", [Y]),
+    ],
+    ids=["core only", "all axes", "scalars"],
+)
+def test_the_kit_finds_false_signatures(impl, signature, args):
+    p = define_primitive("false", impl=impl, signature=signature, lowering=FROM_IMPL, samples=[Sample(args)])
+    (outcome,) = _failed(p, "core_dimensions")
+    assert "for operands of shapes (2, " in outcome.message
+
+
+def test_the_kit_passes_right_signatures():
+    p = define_primitive("right", impl=_times, signature=MATVEC, lowering=FROM_IMPL, samples=[Sample([A[0], Y])])
+    assert not _failed(p, "core_dimensions")
+
+
+def test_factories_for_elementwise_primitives_say_so_when_misused():
+    p = define_primitive("product", impl=_times, abstract_eval=FROM_IMPL, batch=derive.by(batching.broadcasting))
+    with pytest.raises(core.RuleError, match=r"product is batching\.broadcasting, which is for elementwise primitives"):
+        px.vmap(p.bind)(A, A[:, 0])
+    q = define_primitive("total", impl=pnp.sum, abstract_eval=FROM_IMPL, batch=derive.by(batching.vectorized))
+    with pytest.raises(core.RuleError, match=r"batching\.vectorized, which is for elementwise .* signature="):
+        px.vmap(q.bind)(A)
+    sort_p = define_primitive(
+        "sorting",
+        impl=pnp.sort,
+        abstract_eval=FROM_IMPL,
+        batch=derive.by(batching.vectorized),
+        lowering=FROM_IMPL,
+        samples=[Sample([Y])],
+    )
+    (outcome,) = _failed(sort_p, "batch")
+    assert "batching.vectorized, which is for elementwise primitives" in outcome.message
