@@ -41,6 +41,7 @@ class Outcome:
       message: the reason, unless the check passed.
       seconds: the time that the check took.
       rules: for a failed check, the kinds of rules that may be wrong, the likeliest first.
+      cause: for a failed check, the label of the earlier failure that it is a consequence of; empty if there is none.
     """
 
     primitive: str
@@ -51,6 +52,7 @@ class Outcome:
     message: str = ""
     seconds: float = 0.0
     rules: tuple[str, ...] = ()
+    cause: str = ""
 
     @property
     def label(self) -> str:
@@ -99,16 +101,14 @@ class Report:
 
     @property
     def causes(self) -> list[tuple[Outcome, list[Outcome]]]:
-        """The failures to look at first, each with its consequences: later failures of the same rules."""
-        causes: list[tuple[Outcome, list[Outcome]]] = []
+        """The failures to look at first, each with its consequences, by the causes that the checks found."""
+        causes: dict[str, tuple[Outcome, list[Outcome]]] = {}
         for outcome in self.failed:
-            for cause, followers in causes:
-                if _follows(outcome, cause):
-                    followers.append(outcome)
-                    break
+            if outcome.cause in causes:
+                causes[outcome.cause][1].append(outcome)
             else:
-                causes.append((outcome, []))
-        return causes
+                causes.setdefault(outcome.label, (outcome, []))
+        return list(causes.values())
 
     def explained(self) -> str:
         """The full text of each cause, and one line with its consequences."""
@@ -159,18 +159,6 @@ class ConformanceError(AssertionError):
     def __init__(self, report: Report) -> None:
         super().__init__("\n" + (report.explained() or f"nothing was checked: {report}"))
         self.report = report
-
-
-_BASIC = frozenset(("abstract_eval", "effectful_abstract_eval"))  # if one of these rules is wrong, others fail too
-
-
-def _follows(outcome: Outcome, cause: Outcome) -> bool:
-    """Whether an earlier failure explains this one."""
-    if cause.primitive != outcome.primitive:
-        return False
-    if cause.check == "lowering":  # every compiled program uses this rule
-        return True
-    return cause.check == outcome.check or not cause.rules or cause.rules[0] in {*_BASIC, *outcome.rules}
 
 
 def _indented(text: str) -> str:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
-import sys
 import time
-import traceback
 import unittest
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from primax.core.arguments import nearest
+from primax.core.diagnostics import name_of_key
 from primax.core.primitive import Primitive
 from primax.core.rules import load_plugins, rule_tables
 from primax.extend.core.samples import Sample, samples_of
@@ -23,7 +21,9 @@ from primax.extend.host import metadata
 from primax.extend.host.plugin_host import host
 from primax.extend.options import traceback_filtering
 from primax.extend.testing.batching import check_batch, check_batch_sizes
+from primax.extend.testing.blame import blamed_kinds, foreign_rule, place_of, rules_with_places
 from primax.extend.testing.case import Case
+from primax.extend.testing.causes import Failure, Findings
 from primax.extend.testing.composition import (
     check_grad_of_jit,
     check_grad_of_vmap,
@@ -152,6 +152,7 @@ class Check:
       error: the fault that a check without a sample found; empty if there is none.
       of: the name of the plugin, for a check of a plugin.
       hint: why there is nothing to check; empty if there is something.
+      findings: the failures of the primitive so far, which may explain others.
     """
 
     primitive: Any
@@ -160,24 +161,26 @@ class Check:
     error: str = ""
     of: str = ""
     hint: str = ""
+    findings: Findings = field(default_factory=Findings, repr=False)
 
     @property
     def label(self) -> str:
         """The primitive, the sample and the check, such as `kepler[0]::jvp`."""
-        return self._outcome("", "", 0.0).label
+        return self._outcome(_Attempt(""), 0.0).label
 
     def run(self) -> Outcome:
         """Run the check; this never raises an error."""
         start = time.perf_counter()
         with traceback_filtering("off"):  # lines of primax say which rule has raised an error
-            status, message, *rules = self._attempt()
+            attempt = self._attempt()
         if self.case is not None and self.name == _LAST:
             self.case.forget()
-        return self._outcome(status, message, time.perf_counter() - start, tuple(rules))
+        return self._outcome(attempt, time.perf_counter() - start)
 
-    def _outcome(self, status: str, message: str, seconds: float, rules: tuple[str, ...] = ()) -> Outcome:
+    def _outcome(self, attempt: _Attempt, seconds: float) -> Outcome:
         sample = "" if self.case is None else self.case.label
-        return Outcome(self.name_of_target, self.plugin, sample, self.name, status, message, seconds, rules)
+        status, message, rules, cause = attempt
+        return Outcome(self.name_of_target, self.plugin, sample, self.name, status, message, seconds, rules, cause)
 
     @property
     def name_of_target(self) -> str:
@@ -189,86 +192,73 @@ class Check:
         """The name of the plugin; empty if there is none."""
         return self.of if self.primitive is None else _plugin(self.primitive)
 
-    def _attempt(self) -> tuple[str, ...]:
-        """The status, the message, and the kinds of rules that may be wrong."""
+    def _attempt(self) -> _Attempt:
+        """Run the check's function, unless the check does not apply."""
         if self.case is None:
-            return ("failed", self.error) if self.error else ("not run", self.hint) if self.hint else ("passed", "")
+            if self.error:
+                return _Attempt("failed", self.error)
+            return _Attempt("not run", self.hint) if self.hint else _Attempt("passed")
         reason = self.case.sample.skip.get(self.name)
         if reason is not None:
-            return "not run", f"skipped by the sample: {reason}"
+            return _Attempt("not run", f"skipped by the sample: {reason}")
         if self.case.sample.singular and self.name in _NOT_WHERE_SINGULAR:
-            return "not run", "the sample is a singular point"
+            return _Attempt("not run", "the sample is a singular point")
         if self.case.reverse_only and self.name in _IN_FORWARD_MODE:
-            return "not run", "its derivative is for reverse mode only"
+            return _Attempt("not run", "its derivative is for reverse mode only")
         function, kinds = _FUNCTIONS[self.name]
         try:
             function(self.case)
         except NotRun as reason_:
-            return "not run", str(reason_)
+            return _Attempt("not run", str(reason_))
         except Failed as failure:
-            kinds = self._blamed(failure.kinds or kinds, failure.__cause__)
-            return "failed", self._describe(failure.text, kinds, failure.__cause__), *kinds
+            return self._failed(failure.text, function, failure, failure.kinds or kinds)
         except Exception as error:
-            kinds = self._blamed(kinds, error)
-            return "failed", self._describe(f"{type(error).__name__}: {error}", kinds, error), *kinds
-        return "passed", ""
+            return self._failed(f"{type(error).__name__}: {error}", function, error, kinds)
+        return _Attempt("passed")
 
-    def _blamed(self, kinds: tuple[str, ...], error: BaseException | None) -> tuple[str, ...]:
-        """The kinds of rules to look at: those of the check, or the kind that an exception names."""
-        text = "" if error is None else "\n".join([str(error), *getattr(error, "__notes__", ())])
-        match = re.search(rf"(?:the|no) (\w+) rule (?:of|for primitive) '?{re.escape(self.primitive.name)}\b", text)
-        kind = match[1] if match and match[1] in rule_tables else _raising_rule(self.primitive, error)
-        if kind is None:
-            return kinds
-        if match and kind not in kinds:
-            return (*kinds, kind)
-        return (kind, *(other for other in kinds if other != kind))
-
-    def _describe(self, text: str, kinds: Iterable[str], error: BaseException | None) -> str:
-        """The failure, the primitive, and the lines of the rules to look at."""
+    def _failed(self, text: str, run: Callable[[Case], None], error: Exception, kinds: tuple[str, ...]) -> _Attempt:
+        """The failure, with the rules to look at, and with its cause if that is known."""
+        assert self.case is not None
+        raised = error.__cause__ if isinstance(error, Failed) else error
+        kinds = blamed_kinds(self.primitive, kinds, raised)
+        failure = Failure(self.label, run, self.case, error, kinds)
+        cause, how = self.findings.add(failure)
         lines = [f"{self.primitive} ({_plugin(self.primitive) or 'no plugin'}), check {self.name!r}: {text}"]
-        place = _place(error)
+        place = place_of(raised)
         if place:
             lines.append(f"raised at {place}")
-        for kind in dict.fromkeys(kinds):
-            lines += [f"look at its {shown} rule, {provenance}" for shown, provenance in _rules(self.primitive, kind)]
-        return "\n".join(lines)
+        foreign = foreign_rule(self.primitive, raised)
+        if foreign is not None:
+            kind, key = foreign
+            provenance = rule_tables[kind].provenance[key]
+            lines.append(f"look at the {kind} rule of {name_of_key(key)}, {provenance}, which raised it")
+        for shown, provenance in rules_with_places(self.primitive, failure.kinds):
+            lines.append(f"look at its {shown} rule, {provenance}")
+        if cause:
+            lines.append(f"a consequence of {cause}: {how}")
+        return _Attempt("failed", "\n".join(lines), failure.kinds, cause)
+
+
+class _Attempt(NamedTuple):
+    """What came of a check, as in `Outcome`."""
+
+    status: str
+    message: str = ""
+    rules: tuple[str, ...] = ()
+    cause: str = ""
 
 
 def _plugin(primitive: Primitive) -> str:
     return primitive.plugin or ""
 
 
-def _rules(primitive: Primitive, kind: str) -> Iterator[tuple[str, Any]]:
-    for key, provenance in rule_tables[kind].provenance.items():
-        if key is primitive:
-            yield kind, provenance
-        elif isinstance(key, tuple) and key[0] is primitive:
-            yield f"{kind}[{key[1]}]", provenance
-
-
-def _place(error: BaseException | None) -> str:
-    """The innermost line outside the kernel that an exception went through."""
-    own = other = ""
-    for frame, line in traceback.walk_tb(None if error is None else error.__traceback__):
-        module = frame.f_globals.get("__name__") or ""
-        if module.partition(".")[0] in sys.stdlib_module_names or module.startswith(_KERNEL):
-            continue
-        other = f"{frame.f_code.co_filename}:{line}, in {frame.f_code.co_name}"
-        if not module.startswith("primax."):
-            own = other
-    return own or other
-
-
-_KERNEL = ("primax.core.", "primax.interpreters.", "primax.extend.", "numpy", "jaxlib")
-
-
 def _checks_of(primitive: Primitive, samples: list[Sample]) -> Iterator[Check]:
     labels = [sample.name or str(i) for i, sample in enumerate(samples)]
+    findings = Findings()
     for sample, label in zip(samples, labels, strict=True):
         case = Case(primitive, sample, label, samples)
         for name in _FUNCTIONS:
-            yield Check(primitive, name, case)
+            yield Check(primitive, name, case, findings=findings)
 
 
 def _checks(primitive: Primitive) -> Iterator[Check]:
@@ -276,7 +266,7 @@ def _checks(primitive: Primitive) -> Iterator[Check]:
     try:
         samples = samples_of(primitive)
     except Exception as error:
-        place = _place(error)
+        place = place_of(error)
         at = f"\nraised at {place}" if place else ""
         yield Check(primitive, "samples", None, f"its samples cannot be made: {type(error).__name__}: {error}{at}")
         return
@@ -293,22 +283,6 @@ def _checks(primitive: Primitive) -> Iterator[Check]:
         return
     yield Check(primitive, "samples", None)
     yield from _checks_of(primitive, samples)
-
-
-def _raising_rule(primitive: Primitive, error: BaseException | None) -> str | None:
-    """The kind of the innermost rule of a primitive in an exception's traceback; None if there is no rule in it."""
-    rules: dict[tuple[str, int], str] = {}
-    for name, table in rule_tables.items():
-        provenance = table.provenance.get(primitive)
-        if provenance is not None:
-            rules.setdefault((provenance.file, provenance.line), name)
-    place = None if error is None else error.__traceback__
-    kind: str | None = None
-    while place is not None:
-        code = place.tb_frame.f_code
-        kind = rules.get((code.co_filename, code.co_firstlineno), kind)
-        place = place.tb_next
-    return kind
 
 
 def _flat(target: Any) -> list[Primitive | str]:

@@ -14,7 +14,7 @@ from primax.extend import core, define_primitive, derive, hookimpl
 from primax.extend.effects import register_effect
 from primax.extend.host.contributions import sample_sources
 from primax.extend.host.plugin_host import host
-from primax.extend.interpreters import ad
+from primax.extend.interpreters import ad, mlir
 from primax.extend.testing import ConformanceError, Outcome, Report, Sample, check_plugin, check_primitive, iter_checks
 
 FROM_IMPL = derive.from_impl
@@ -75,7 +75,7 @@ def test_derivatives_are_checked_in_narrow_dtypes_too(jvp, dtype):
 FAULTS = {
     "jvp": lambda primals, tangents: (primals[0] * 3, ad_map(lambda t: t * 2, tangents[0])),
     "batch": lambda args, dims: (args[0] * 2, dims[0]),
-    "abstract_eval": lambda x: core.ShapedArray(x.shape, np.float16),
+    "abstract_eval": lambda x: x.update(dtype=np.dtype(np.float16)),
     "impl": lambda x: np.asarray(x) * 2,
 }
 
@@ -98,16 +98,17 @@ def batching_by_hand(args, dims):
     return args[0] * 3, dims[0]
 
 
-def test_failures_of_other_rules_are_causes_of_their_own():
+def test_a_report_groups_failures_by_the_causes_that_the_checks_found():
     outcomes = [
         Outcome("p", "", "0", "jvp", "failed", "wrong", rules=("jvp",)),
         Outcome("p", "", "0", "transpose", "failed", "wrong too", rules=("transpose", "jvp")),
-        Outcome("p", "", "0", "batch", "failed", "and wrong", rules=("batch", "axis_batch")),
-        Outcome("p", "", "1", "batch", "failed", "and wrong", rules=("batch", "axis_batch")),
+        Outcome("p", "", "0", "linearity", "failed", "not linear", rules=("jvp",), cause="p[0]::jvp"),
+        Outcome("p", "", "1", "batch", "failed", "and wrong", rules=("batch",), cause="p[0]::batch"),
         Outcome("q", "", "0", "jvp", "failed", "wrong", rules=("jvp",)),
     ]
     causes = [(cause.label, [each.label for each in followers]) for cause, followers in Report(outcomes).causes]
-    assert causes == [("p[0]::jvp", ["p[0]::transpose"]), ("p[0]::batch", ["p[1]::batch"]), ("q[0]::jvp", [])]
+    own = [("p[0]::transpose", []), ("p[1]::batch", []), ("q[0]::jvp", [])]
+    assert causes == [("p[0]::jvp", ["p[0]::linearity"]), *own]
 
 
 def test_the_error_of_a_failed_check_names_causes_only_once():
@@ -283,3 +284,66 @@ def test_a_rule_that_raises_within_a_helper_of_the_library_is_told_by_the_author
     report = report_of(triple(jvp=jvp), X, only=["jvp"])
     assert f"raised at {FILE}:" in report.failed[0].message
     assert "functools" not in report.failed[0].message
+
+
+def _weak_and_wrong_when_empty(x):
+    return core.ShapedArray(tuple(n or 1 for n in x.shape), x.dtype)
+
+
+def _doubles_and_is_wrong_without_elements(args, dims):
+    return (2 * args[0], dims[0]) if args[0].size else (pnp.zeros((0,), args[0].dtype), 0)
+
+
+def _raises_for_float16(x):
+    if x.dtype == np.float16:
+        raise OverflowError("too large")
+    return 2 * x
+
+
+LINEAR = {"jvp": derive.linear, "transpose": lambda ct, x: [3 * ct]}
+PAIRS = {
+    "weak types, and the shape without elements": (
+        {"abstract_eval": _weak_and_wrong_when_empty},
+        {"weak_types", "shapes"},
+    ),
+    "a derivative, and a batch rule": ({"jvp": FAULTS["jvp"], "batch": FAULTS["batch"]}, {"jvp", "batch"}),
+    "a derivative, and a transpose rule": (
+        {
+            "jvp": lambda primals, tangents: (p_of(primals), ad_map(lambda t: 2 * p_of([t]), tangents[0])),
+            "transpose": lambda ct, x: [4 * ct],
+        },
+        {"jvp", "transpose"},
+    ),
+    "a batch rule, and its result without elements": (
+        {"batch": _doubles_and_is_wrong_without_elements},
+        {"batch", "batch_sizes"},
+    ),
+    "a lowering, and one dtype of it": (
+        {"lowering": mlir.lower_fun(_raises_for_float16, multiple_results=False)},
+        {"lowering", "dtypes"},
+    ),
+    "an impl, and a batch rule": (
+        {
+            "impl": FAULTS["impl"],
+            "abstract_eval": lambda x: x,
+            "lowering": mlir.lower_fun(lambda x: 3 * x, multiple_results=False),
+            "batch": FAULTS["batch"],
+        },
+        {"lowering", "batch"},
+    ),
+}
+
+
+def p_of(xs):
+    return _last[0].bind(*xs)
+
+
+_last = []
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_one_mistake_does_not_hide_another(name):
+    rules, checks = PAIRS[name]
+    _last[:] = [triple(**rules)]
+    report = report_of(_last[0], X)
+    assert checks <= {cause.check for cause, _ in report.causes}, report
