@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import warnings
+from typing import NamedTuple
 
 _SURFACE = ("primax.core", "primax.interpreters", "primax.extend")
 _HELPERS = frozenset(("_collections_abc", "collections.abc", "contextlib", "functools"))
 
 
-class Author:
+class Author(NamedTuple):
     """A line of a user's or a plugin's code.
 
     Attributes:
@@ -20,14 +21,11 @@ class Author:
       top: whether it is in no function: in a module, or in a cell of a notebook.
     """
 
-    __slots__ = ("file", "level", "line", "module", "top")
-
-    def __init__(self, module: str, file: str, line: int, level: int, top: bool = False) -> None:
-        self.module = module
-        self.top = top
-        self.file = file
-        self.line = line
-        self.level = level
+    module: str
+    file: str
+    line: int
+    level: int
+    top: bool
 
 
 def is_surface(module: str) -> bool:
@@ -37,14 +35,12 @@ def is_surface(module: str) -> bool:
 
 def author(inside: tuple[str, ...] = _SURFACE) -> Author:
     """The line of the caller: the innermost one outside the modules whose names begin with these prefixes."""
-    frame = sys._getframe(1)
-    level = 1
+    frame, level = sys._getframe(1), 1
     while frame.f_back is not None:
         module = frame.f_globals.get("__name__", "")
         if not (module.startswith(inside) or module in _HELPERS):
             break
-        frame = frame.f_back
-        level += 1
+        frame, level = frame.f_back, level + 1
     code = frame.f_code
     module = frame.f_globals.get("__name__", "")
     return Author(module, code.co_filename, frame.f_lineno, level, code.co_name == "<module>")

@@ -1,24 +1,24 @@
-"""Experimental features of the plugin API, which warn at their first use."""
+"""Experimental features of the plugin API: who accepts them, and a warning for authors of scripts."""
 
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 
 from primax.core.caller import author
 from primax.core.errors import ExperimentalWarning
-from primax.core.trusted_modules import belongs, built_in
 
+accepted_by: set[tuple[str, str]] = set()  # plugins or modules, each with a feature
 _told: set[str] = set()
 
 
-def experimental(what: str) -> None:
-    """Warn the calling plugin, once in a process, that a feature may change; built-in families get no warning."""
+def experimental(what: str, plugin: str | None, accepted: bool) -> None:
+    """Note that an author accepts that a feature may change; warn a script or notebook, once, of one not accepted."""
     who = author()
-    if what in _told or belongs(who.module, built_in):
-        return
-    warnings.warn(
-        f"{what} are experimental: they may change in any release of primax without an earlier warning",
-        ExperimentalWarning,
-        stacklevel=who.level,
-    )
-    _told.add(what)
+    if accepted:
+        accepted_by.add((plugin or who.module, what))
+    elif who.module == "__main__" and what not in _told:
+        _told.add(what)
+        with suppress(ExperimentalWarning):  # with `-W error`
+            text = f"{what} are experimental: they may change in any release of primax without an earlier warning"
+            warnings.warn(f"{text}; experimental=True accepts this", ExperimentalWarning, stacklevel=who.level)

@@ -13,7 +13,7 @@ from primax.core.caller import author
 from primax.core.derivation import Derivation, DerivedRule, function_of
 from primax.core.diagnostics import missing_text, name_of_key
 from primax.core.errors import MissingRuleError, PluginError, UnsupportedError
-from primax.core.experimental import experimental
+from primax.core.experimental import experimental as note_experimental
 
 Rule = Callable[..., Any]
 
@@ -63,6 +63,8 @@ class RuleTable(MutableMapping[Any, Rule]):
     default. `table[p] = rule` enters a rule, or replaces a rule of the same author. Only
     `register(p, rule, override=True)` replaces another author's rule of a plugin's primitive.
     """
+
+    module = ""  # of the author of a third party's kind
 
     def __init__(
         self,
@@ -127,6 +129,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         plugin: str | None = None,
         override: bool = False,
         origin: str = "given",
+        experimental: bool = False,
     ) -> Change:
         """Enter a rule; replacing another author's rule needs `override`.
 
@@ -136,6 +139,7 @@ class RuleTable(MutableMapping[Any, Rule]):
           plugin: its author; by default the calling module.
           override: whether to replace an existing rule.
           origin: the origin of the rule; by default that of its derivation.
+          experimental: whether the author accepts that an experimental kind of rule may change in any release.
 
         Raises:
           TypeError: the key is not a primitive, or the rule is not callable or cannot be derived.
@@ -153,7 +157,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         if not callable(rule):
             raise TypeError(f"{self.kind} rule of {key}: expected a function {self.signature}, got {rule!r}")
         if self.experimental:
-            experimental(f"{self.kind} rules")
+            note_experimental(f"{self.kind} rules", plugin, experimental)
         loader.load_family(primitive)
         if plugin is None:
             who = author()
@@ -503,6 +507,7 @@ def new_rule_table(
         if kind in rule_tables:
             raise PluginError(f"new_rule_table: there is a table of {kind} rules already")
         undo_log.put(rule_tables, kind, RuleTable(kind, signature, remedy, optional=optional, check=check))
+        rule_tables[kind].module = author().module
         loader.changes += 1
         return rule_tables[kind]
 

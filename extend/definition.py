@@ -43,7 +43,7 @@ class Definitions:
     """
 
     def __init__(self) -> None:
-        self._all: list[tuple[Primitive, dict[str, Any], Mapping[str, str], tuple[SampleSource, ...]]] = []
+        self._all: list[tuple[Primitive, dict[str, Any], Mapping[str, str], tuple[SampleSource, ...], bool]] = []
 
     def __repr__(self) -> str:
         return f"<Definitions: {', '.join(str(primitive) for primitive, *_ in self._all) or 'none'}>"
@@ -57,8 +57,8 @@ class Definitions:
         """
         if not isinstance(registry, Registry):
             raise TypeError(f"Definitions.enter: registry must be what primax_register is given, got {registry!r}")
-        for primitive, rules, unsupported, samples in self._all:
-            _hand_over(registry, primitive, rules, unsupported, samples)
+        for primitive, rules, unsupported, samples, experimental in self._all:
+            _hand_over(registry, primitive, rules, unsupported, samples, experimental)
 
     def _add(
         self,
@@ -66,8 +66,9 @@ class Definitions:
         rules: dict[str, Any],
         unsupported: Mapping[str, str],
         samples: tuple[SampleSource, ...],
+        experimental: bool,
     ) -> None:
-        self._all.append((primitive, rules, unsupported, samples))
+        self._all.append((primitive, rules, unsupported, samples, experimental))
         not_entered.add(primitive)
 
 
@@ -95,6 +96,7 @@ def define_primitive(
     unsupported: Mapping[str, str] | None = None,
     samples: Sequence[SampleSource] = (),
     doc: str | None = None,
+    experimental: bool = False,
     registry: Registry | Definitions | None = None,
     **further: Any,
 ) -> Primitive:
@@ -138,6 +140,7 @@ def define_primitive(
       unsupported: for kinds of rules that cannot exist, the reason, which error messages show.
       samples: arguments and parameters for the conformance kit: `Sample`s, or functions that return some.
       doc: the documentation; becomes its `__doc__`.
+      experimental: whether you accept that rules of experimental kinds may change in any release.
       registry: the object that enters the primitive: in `primax_register`, the registry; at the top of a plugin's
         module, its `Definitions`. With None it is entered at once, and belongs to no plugin; this is for scripts and
         notebooks. At the top level of a script, a later definition with the same name replaces this one, also in
@@ -226,13 +229,13 @@ def define_primitive(
             _of_scripts[who.module, name] = primitive
         if before is None:
             _tell_of_namesake(name, who.level)
-        _enter(primitive, entries, unsupported, samples)
+        _enter(primitive, entries, unsupported, samples, experimental)
     else:
         handed = _by_kind(entries)
         if isinstance(registry, Definitions):
-            registry._add(primitive, handed, unsupported, samples)
+            registry._add(primitive, handed, unsupported, samples, experimental)
         else:
-            _hand_over(registry, primitive, handed, unsupported, samples)
+            _hand_over(registry, primitive, handed, unsupported, samples, experimental)
     return primitive
 
 
@@ -281,8 +284,9 @@ def _hand_over(
     rules: Mapping[str, Any],
     unsupported: Mapping[str, str],
     samples: tuple[SampleSource, ...],
+    experimental: bool,
 ) -> None:
-    registry.define(primitive, unsupported=unsupported, samples=samples, **rules)
+    registry.define(primitive, unsupported=unsupported, samples=samples, experimental=experimental, **rules)
 
 
 def _enter(
@@ -290,10 +294,11 @@ def _enter(
     entries: Mapping[tuple[str, Any], Rule],
     unsupported: Mapping[str, str],
     samples: tuple[SampleSource, ...],
+    experimental: bool,
 ) -> None:
     """Enter a new primitive without a plugin; this cannot fail."""
     for (kind, key), rule in entries.items():
-        rule_tables[kind].register(key, rule)
+        rule_tables[kind].register(key, rule, experimental=experimental)
     for kind, reason in unsupported.items():
         rule_tables[kind].unsupported[primitive] = reason
     if samples:

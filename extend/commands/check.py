@@ -20,6 +20,7 @@ from primax.extend.commands.common import (
     similar,
     warn_of_inactive,
 )
+from primax.extend.commands.experimental import experimental_features, remark
 from primax.extend.commands.style import paint, short_paths
 from primax.extend.commands.table import columns, render, terminal_width, wrapped
 from primax.extend.host.plugin_host import host
@@ -70,7 +71,9 @@ def run(arguments: argparse.Namespace) -> int:
         report = testing.Report(map(_run, checks))
     seconds = time.perf_counter() - start
     if arguments.json:
-        show_json({**report.as_dict(), "seconds": round(seconds, 3), "seed": arguments.seed})
+        used = experimental_features(host.record(arguments.plugin))
+        features = {"experimental": used} if used else {}
+        show_json({**report.as_dict(), "seconds": round(seconds, 3), "seed": arguments.seed, **features})
     else:
         print(_summary(report))
         if report.failed:
@@ -81,6 +84,9 @@ def run(arguments: argparse.Namespace) -> int:
         print()
         if arguments.verbose:
             print("\n".join(part for line in _reasons(report) for part in wrapped(line, terminal_width())))
+        note = remark(host.record(arguments.plugin))
+        if note:
+            print("\n".join(wrapped(note, terminal_width())))
         totals = f"{_totals(report, folded=not arguments.verbose)}, {seconds:.1f} s, seed {arguments.seed}"
         print("\n".join(wrapped(totals, terminal_width())))
     return 0 if report.ok else 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import metadata
 from typing import Any
 
 from primax.core.errors import PluginError
@@ -13,6 +15,7 @@ from primax.extend.commands.common import UsageError, look_up
 from primax.extend.core.samples import samples_of
 from primax.extend.host.plugin_host import host
 from primax.extend.host.registry import find_primitive
+from primax.interpreters.runtime.distributions import normalized
 
 __all__ = [
     "Coverage",
@@ -22,6 +25,7 @@ __all__ = [
     "all_primitives",
     "coverage",
     "kinds_of_rules",
+    "owed",
     "primitive_of",
 ]
 
@@ -127,6 +131,53 @@ def coverage(primitive: Primitive, kind: str) -> Coverage:
         if reason is not None:
             return Coverage("unsupported", {}, reason)
     return Coverage("missing" if _is_needed(primitive, kind) else "not needed", {})
+
+
+def owed(package: str, plugin: str | None, kind: str) -> bool:
+    """Whether the author of primitives answers for rules of a kind.
+
+    These are primax's kinds, those that the author's package defines, and those of packages that it requires. A package
+    that is not installed answers for the kinds of which its primitives have rules.
+
+    Args:
+      package: the package of the primitives, or a module of it.
+      plugin: their plugin.
+      kind: the kind of rule.
+    """
+    author = rule_tables[kind].module
+    if not author or _package(author) == _package(package):
+        return True
+    own = _distributions(package, plugin)
+    if own:
+        return not _required_by(own).isdisjoint(_distributions(author, None))
+    return any(_package(getattr(key, "module", "")) == _package(package) for key in rule_tables[kind].functions)
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _distributions(module: str, plugin: str | None) -> set[str]:
+    """The names of the distributions that a module, or the plugin of this name, belongs to."""
+    records = [record for record in host.records() if record.name == plugin or record.home == _package(module)]
+    names = {record.distribution for record in records if record.distribution}
+    return {normalized(name) for name in names or metadata.packages_distributions().get(_package(module), [])}
+
+
+def _required_by(names: set[str]) -> set[str]:
+    """Distributions with all that they require, except for extras."""
+    seen: set[str] = set()
+    left = list(names)
+    while left:
+        name = left.pop()
+        if name not in seen:
+            seen.add(name)
+            try:
+                required = metadata.requires(name) or ()
+            except metadata.PackageNotFoundError:
+                continue
+            left += [normalized(re.split(r"[\s;<>=!~\[(@]", text)[0]) for text in required if "extra ==" not in text]
+    return seen
 
 
 def _status(provenance: Provenance) -> str:

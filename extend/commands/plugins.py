@@ -11,6 +11,7 @@ from typing import Any
 
 from primax.core.rules import rule_tables
 from primax.extend.commands.common import add_examples, add_json, load_plugins, look_up, show_json
+from primax.extend.commands.experimental import experimental_features, remark
 from primax.extend.commands.style import paint, short_paths
 from primax.extend.commands.table import facts, render, terminal_width, wrapped
 from primax.extend.host.metadata import FILE
@@ -63,7 +64,8 @@ def _standing(record: PluginRecord) -> tuple[str, str]:
 
 def _data(record: PluginRecord) -> dict[str, Any]:
     state, reason = _standing(record)
-    return {**record.as_dict(), "state": state, "reason": reason}
+    features = experimental_features(record)
+    return {**record.as_dict(), "state": state, "reason": reason, **({"experimental": features} if features else {})}
 
 
 def _listing(records: list[PluginRecord], loaded: bool) -> str:
@@ -75,7 +77,7 @@ def _listing(records: list[PluginRecord], loaded: bool) -> str:
         if loaded:
             row += [str(len(record.primitives) or "-"), str(len(record.rules) or "-")]
         rows.append(row)
-        notes.append(short_paths(reason))
+        notes.append(short_paths(reason) or remark(record))
     if loaded:
         headers += ["primitives", "rules"]
     width = terminal_width()
@@ -132,6 +134,10 @@ def _portrait(record: PluginRecord) -> str:
                 ("entry point", record.entry_point),
                 ("plugin API", record.api),
                 ("imported", _loaded(record)),
+                (
+                    "experimental",
+                    remark(record) or ", ".join(f"{what}, accepted" for what in experimental_features(record)),
+                ),
                 *((f"{what}s", ", ".join(names)) for what, names in others.items()),
             ],
             width,

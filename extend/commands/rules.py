@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 from primax.core.primitive import Primitive
 from primax.extend.commands.common import add_examples, add_json, load_plugins, look_up, show_json, warn_of_inactive
-from primax.extend.commands.coverage import KINDS, Coverage, all_primitives, coverage, kinds_of_rules, primitive_of
+from primax.extend.commands.coverage import (
+    KINDS,
+    Coverage,
+    all_primitives,
+    coverage,
+    kinds_of_rules,
+    owed,
+    primitive_of,
+)
 from primax.extend.commands.style import paint, visible_length
 from primax.extend.commands.table import render, terminal_width, wrapped
 from primax.extend.host.plugin_host import host
@@ -24,7 +33,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("primitives", nargs="*", metavar="PRIMITIVE", help="show only these primitives")
     parser.add_argument("--plugin", metavar="NAME", help="show only the primitives of this plugin")
     parser.add_argument(
-        "--missing", action="store_true", help="show only primitives that lack a rule; exit code 1 if there are any"
+        "--missing",
+        action="store_true",
+        help="show only primitives that lack a rule of primax's kinds, or of kinds of their own package or one that it "
+        "requires; exit code 1 if there are any",
     )
     add_json(parser)
     add_examples(
@@ -57,7 +69,7 @@ def matrix_of(primitives: Sequence[str] = (), plugin: str | None = None, missing
     Args:
       primitives: the names of the primitives; all if there are none.
       plugin: the plugin whose primitives are chosen; None for all.
-      missing: whether only primitives that lack a rule are chosen.
+      missing: whether only primitives that lack a rule are chosen, of a kind that their authors answer for.
 
     Raises:
       UsageError: there is no such primitive or plugin.
@@ -70,6 +82,11 @@ def matrix_of(primitives: Sequence[str] = (), plugin: str | None = None, missing
     matrix = {p: {kind: coverage(p, kind) for kind in kinds_of_rules()} for p in chosen.values()}
     if not missing:
         return matrix
+    cached = functools.cache(owed)
+    for primitive, row in matrix.items():
+        for kind, cell in row.items():
+            if cell.status == "missing" and not cached(primitive.module.partition(".")[0], primitive.plugin, kind):
+                row[kind] = Coverage("not needed", {})
     return {p: row for p, row in matrix.items() if any(cell.status == "missing" for cell in row.values())}
 
 

@@ -13,7 +13,7 @@ __all__ = ["FILE", "describe", "flags", "manifest_triggers", "read", "unsaid"]
 
 FILE = "primax.json"
 _LISTS = ("extends", "others")
-_FLAGS = ("essential", "deferred", "proven")
+_FLAGS = ("essential", "deferred", "proven", "experimental")
 
 
 def read(module: str, plugin: str = "") -> dict[str, Any] | None:
@@ -64,7 +64,7 @@ def _parsed(path: Path, changed: int) -> dict[str, Any]:
     if not all(map(_is_description, described)):
         raise ValueError(
             f"{path} must have primitives, each with a list of kinds of rules, and lists extends and others; "
-            "essential, deferred and proven must be true or false"
+            "experimental, essential, deferred and proven must be true or false"
         )
     return contents  # type: ignore[no-any-return]
 

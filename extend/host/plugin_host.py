@@ -8,7 +8,8 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial, reduce
 from typing import Any
 
@@ -367,7 +368,8 @@ class PluginHost:
             return True
         outer, self._activation.loading = self._activation.loading, record
         try:
-            module = importlib.import_module(record.module)
+            with _warnings_shown():
+                module = importlib.import_module(record.module)
             if getattr(getattr(module, "__spec__", None), "_initializing", False):
                 return False
             attributes = record.entry_point.partition(":")[2].split(".")
@@ -392,7 +394,7 @@ class PluginHost:
         outer = activation.loading, activation.running
         activation.loading, activation.running = record, True
         try:
-            with undo_log.recording(registry.undos):  # the plugin may also write to tables directly
+            with _warnings_shown(), undo_log.recording(registry.undos):  # the plugin may also write to tables directly
                 self.hooks.call_register(record.name, plugin, registry)
         except BaseException as error:
             registry.roll_back()
@@ -531,6 +533,18 @@ class PluginHost:
                 PluginWarning,
                 stacklevel=author(inside=("primax.",)).level,
             )
+
+
+@contextmanager
+def _warnings_shown() -> Iterator[None]:
+    """A `with` block in which a plugin's warnings are shown where the filters would raise them, as `-W error` does."""
+    if all(action != "error" for action, *_ in warnings.filters):
+        yield
+        return
+    with warnings.catch_warnings():
+        shown: Any = [("default" if action == "error" else action, *rest) for action, *rest in warnings.filters]
+        warnings.filters = shown
+        yield
 
 
 def _take_for_no_users(module: str) -> None:

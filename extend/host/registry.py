@@ -19,7 +19,7 @@ from primax.core.derivation import DerivedRule, function_of
 from primax.core.diagnostics import name_of_key
 from primax.core.effects import Effect, register_effect
 from primax.core.errors import PluginError
-from primax.core.experimental import experimental
+from primax.core.experimental import experimental as note_experimental
 from primax.core.lazy_tables import LazyEntries, Table, lazy_entries
 from primax.core.operand import install_operators, operator_names
 from primax.core.primitive import Primitive
@@ -113,6 +113,7 @@ class Registry:
         *,
         unsupported: Mapping[str, str] | None = None,
         override: bool = False,
+        experimental: bool = False,
         samples: Sequence[SampleSource] = (),
         **given: Any,
     ) -> None:
@@ -122,6 +123,8 @@ class Registry:
           primitive: the primitive of the rules.
           unsupported: for kinds of rules that cannot exist, the reason, which error messages show.
           override: whether to replace existing rules.
+          experimental: whether the author accepts that rules of experimental kinds may change in any release. Otherwise
+            `primax check` and `primax plugins` say so.
           samples: samples of the primitive, as for the method `samples`.
           given: rules by kind: impl, abstract_eval, jvp, transpose, batch, lowering and the other keys of
             `rule_tables`. A lowering may be a mapping from platforms to rules, with None for all others. None
@@ -144,7 +147,7 @@ class Registry:
         with undo_log.recording(self.undos):
             self._claim(primitive)
             for (kind, key), rule in flat.items():
-                self._enter_rule(primitive, rule_tables[kind], key, rule, override)
+                self._enter_rule(primitive, rule_tables[kind], key, rule, override, experimental)
             for kind, reason in unsupported.items():
                 undo_log.put(rule_tables[kind].unsupported, primitive, reason)
                 self._log("unsupported", self._key_of(primitive), kind)
@@ -188,12 +191,15 @@ class Registry:
             with undo_log.recording(self.undos):
                 undo_log.put(self._consents.by_plugin, self.plugin, plugins or ("*",))
 
-    def array_protocol(self, aval_type: type, *, override: bool = False, **functions: Callable[..., Any]) -> None:
+    def array_protocol(
+        self, aval_type: type, *, override: bool = False, experimental: bool = False, **functions: Callable[..., Any]
+    ) -> None:
         """Supply the operations that interpreters need on values whose aval is an `aval_type`.
 
         Args:
           aval_type: a subclass of `AbstractValue`.
           override: whether to replace an existing protocol.
+          experimental: whether the author accepts that protocols may change in any release.
           functions: the fields of `ArrayProtocol`; those that may be None are optional.
 
         Raises:
@@ -209,7 +215,7 @@ class Registry:
         if missing:
             raise TypeError(f"{where}({aval_type.__name__}): {', '.join(missing)} must be given")
         _require_callable(where, functions)
-        experimental("custom aval types")
+        note_experimental("custom aval types", self.plugin, experimental)
         if self._may_enter("protocol", aval_type, lazy_entries["protocol"], override):
             with self._entering("protocol", aval_type, functions["zeros"]):
                 install_protocol(aval_type, ArrayProtocol(**functions), override=override)
@@ -413,7 +419,9 @@ class Registry:
             return primitive.name
         return primitive.full_name or primitive.name
 
-    def _enter_rule(self, primitive: Primitive, table: RuleTable, key: Any, rule: Any, override: bool) -> None:
+    def _enter_rule(
+        self, primitive: Primitive, table: RuleTable, key: Any, rule: Any, override: bool, experimental: bool
+    ) -> None:
         current = table.sources.get(key)
         if current is not None and not override and current.plugin == self.plugin:
             raise RefusedError(
@@ -435,7 +443,7 @@ class Registry:
             if self._is_outranked(current):
                 self._log("rule", self._key_of(primitive), _shown_kind(table, key), current, outranked=True)
                 return
-        table.register(key, rule, plugin=self.plugin, override=override)
+        table.register(key, rule, plugin=self.plugin, override=override, experimental=experimental)
         provenance = table.sources[key] = self._placed(table.sources[key], rule)
         primitive.types.clear()
         primitive.programs.clear()

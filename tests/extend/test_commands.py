@@ -225,6 +225,77 @@ def test_nobody_listening_is_no_error() -> None:
     assert (done.returncode, done.stderr) == (1, b"")
 
 
+GUESTS = {
+    "tastes": """
+        from primax.extend import core, hookimpl
+        core.new_rule_table("taste", "(values, **params) -> values")
+        @hookimpl
+        def primax_register(registry): ...
+        """,
+    "eater": """
+        from primax.extend import define_primitive, derive, hookimpl
+        @hookimpl
+        def primax_register(registry):
+            define_primitive("eat", impl=lambda x: x + x, elementwise=True, linear=[0], lowering=derive.from_impl,
+                             registry=registry)
+        """,
+    "stranger": """
+        import warnings
+        from primax.extend import define_primitive, derive, hookimpl
+        warnings.warn("a dependency is old", DeprecationWarning)
+        @hookimpl
+        def primax_register(registry):
+            warnings.warn("so is this", DeprecationWarning)
+            define_primitive("stray", impl=lambda x: x + x, elementwise=True, linear=[0], lowering=derive.from_impl,
+                             partial_eval=lambda trace, args, params: [], registry=registry)
+        """,
+}
+
+
+@pytest.fixture(scope="module")
+def guests(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What commands print where a package has a kind of rule, another requires it, and a third knows nothing of it."""
+    site = Site(tmp_path_factory.mktemp("guests"))
+    for name, source in GUESTS.items():
+        entry, requires = f"[primax]\n{name} = {name}_plugin\n", "Tastes[all] >=1; python_version>'3'"
+        site.install(name, entry_points=entry, requires=requires * (name == "eater"), **{f"{name}_plugin": source})
+    program = """
+import sys
+from primax.__main__ import main
+for command in sys.argv[1:]:
+    sys.argv = ["primax", *command.split()]
+    print("===", command)
+    print("exit", main())
+"""
+    commands = [f"rules --plugin {name} --missing" for name in ("trigonometry", "eater", "stranger")]
+    commands += ["plugins stranger", "plugins --load", "check stranger -k batch"]
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program, *commands],
+        env=clean_environment(PYTHONPATH=str(site.folder)),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    parts = [part.partition("\n") for part in done.stdout.split("=== ")[1:]]
+    return {command: text for command, _, text in parts}
+
+
+def test_authors_answer_for_kinds_of_packages_that_they_require(guests: dict[str, str]) -> None:
+    assert "exit 0" in guests["rules --plugin trigonometry --missing"]
+    assert "exit 0" in guests["rules --plugin stranger --missing"]
+    text = guests["rules --plugin eater --missing"]
+    assert "taste" in text.splitlines()[0]
+    assert "missing rules: 1" in text
+    assert "exit 1" in text
+
+
+def test_warnings_never_make_a_plugin_fail_and_authors_learn_what_is_experimental(guests: dict[str, str]) -> None:
+    assert "stranger: active" in guests["plugins stranger"]
+    for text in (guests["plugins stranger"], guests["plugins --load"], guests["check stranger -k batch"]):
+        assert "partial_eval rules are experimental" in " ".join(text.split())
+    assert "0 failed" in guests["check stranger -k batch"]
+
+
 @pytest.mark.slow
 def test_fifty_plugins_are_listed_in_two_fifths_of_the_time_of_importing_jax(tmp_path: Path) -> None:
     site = Site(tmp_path)

@@ -13,8 +13,7 @@ from surface import public_modules
 
 import primax
 from primax.core.rules import RuleTable
-from primax.errors import ExperimentalWarning
-from primax.extend import core
+from primax.extend import core, define_primitive
 from primax.extend.deprecation import Deprecation, deprecated, deprecations, renamed
 from primax.extend.host.registry import Registry
 from primax.extend.interpreters import partial_eval as pe
@@ -109,11 +108,13 @@ with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     pe.partial_eval_rules[p] = lambda trace, args, params: []
     pe.partial_eval_rules[q] = lambda trace, args, params: []
+    pe.partial_eval_jaxpr_rules.register(q, lambda unknown_in, eqn: None, experimental=True)
     pe.dce_rules[p] = lambda used, eqn: (used, eqn)
 (warning,) = caught
 assert warning.category is px.errors.ExperimentalWarning, warning
 assert "partial_eval rules are experimental" in str(warning.message)
 assert warning.filename == "<string>", warning
+pe.partial_eval_jaxpr_rules[p] = lambda unknown_in, eqn: None  # a warning, and so an error with these filters
 """
 
 
@@ -123,16 +124,25 @@ def test_what_is_experimental_says_so_once_and_never_to_primax_itself():
 
 
 def test_a_type_of_values_of_ones_own_is_experimental(monkeypatch):
-    monkeypatch.setattr("primax.core.experimental._told", set())
+    monkeypatch.setattr("primax.core.experimental.accepted_by", accepted := set())
 
     class Ghost(core.AbstractValue):
         pass
 
-    registry = Registry("ghosts", {})
     functions = dict.fromkeys(("zeros", "add", "broadcast", "moveaxis", "convert", "index", "stack"), len)
-    with pytest.warns(ExperimentalWarning, match="custom aval types are experimental"):
-        registry.array_protocol(Ghost, **functions)
-    registry.roll_back()
+    for experimental in (False, True):
+        registry = Registry("ghosts", {})
+        registry.array_protocol(Ghost, experimental=experimental, **functions)
+        registry.roll_back()
+        assert accepted == ({("ghosts", "custom aval types")} if experimental else set())
+
+
+def test_accepted_experimental_rules_are_noted(monkeypatch):
+    monkeypatch.setattr("primax.core.experimental.accepted_by", accepted := set())
+    rule = lambda trace, args, params: []  # noqa: E731
+    p = define_primitive("accepted", impl=abs, partial_eval=rule, experimental=True)
+    pe.partial_eval_jaxpr_rules.register(p, lambda unknown_in, eqn: None)  # of a module that is no script: no warning
+    assert accepted == {(__name__, "partial_eval rules")}
 
 
 def test_the_experimental_tables_are_those_of_partial_evaluation():

@@ -70,18 +70,22 @@ class Site:
 
     folder: Path
 
-    def install(self, distribution: str, version: str = "1.0", *, entry_points: str, **modules: str) -> None:
+    def install(
+        self, distribution: str, version: str = "1.0", *, entry_points: str, requires: str = "", **modules: str
+    ) -> None:
         """Install a distribution.
 
         Args:
           distribution: its name.
           version: its version.
           entry_points: the contents of its `entry_points.txt`.
+          requires: a distribution that it requires.
           modules: the source of its modules, by name.
         """
         info = self.folder / f"{distribution.replace('-', '_')}-{version}.dist-info"
         info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n")
+        required = f"Requires-Dist: {requires}\n" if requires else ""
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n{required}")
         (info / "entry_points.txt").write_text(textwrap.dedent(entry_points))
         for name, source in modules.items():
             self.write(name, source)
