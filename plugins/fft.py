@@ -15,6 +15,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import canonical_shape
 from primax.extend.provisional.dimensions import is_symbolic
 from primax.extend.provisional.sharding import axes_of_dims
+from primax.extend.provisional.sharding_rule import divided_by_rule
 from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import conj, mul
@@ -152,8 +153,13 @@ def _lowering(ctx: mlir.LoweringRuleContext, x: Any, *, fft_type: FftType, fft_l
     return [mlir.hlo.fft(x, kind, mlir.ir.DenseI64ArrayAttr.get(fft_lengths))]
 
 
-def _sharding_rule(x: Any, *, fft_type: Any, fft_lengths: Any) -> list[Any]:
-    return [axes_of_dims(x)]
+def _sharding_rule(x: Any, *, fft_type: Any, fft_lengths: Any) -> Any:
+    """`d0 d1 _ -> d0 d1 _`; XLA gathers arrays whose types tell that transformed axes are divided."""
+    count, axes = len(x.shape) - len(fft_lengths), axes_of_dims(x)
+    if any(axes[count:]):
+        return [axes]
+    term = " ".join([*(f"d{i}" for i in range(count)), *["_"] * len(fft_lengths)])
+    return f"{term} -> {term}"
 
 
 RULES: Table = {
@@ -162,7 +168,7 @@ RULES: Table = {
         "jvp": ad.linear_jvp(fft_p),
         "transpose": ad.linear_transpose2(fft_p, _transpose),
         "batch": _batch,
-        "sharding": _sharding_rule,
+        "sharding": divided_by_rule(_sharding_rule),
         "lowering": _lowering,
         "makes_nan": True,
     },

@@ -16,6 +16,7 @@ from primax.extend.provisional.dimensions import is_symbolic
 from primax.extend.provisional.dividing import along_axis, whole_along
 from primax.extend.provisional.elementwise import ORDERED
 from primax.extend.provisional.narrow import in_whole_bytes
+from primax.extend.provisional.sharding_rule import divided_by_rule
 from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
 from primax.plugins.arithmetic import neg
@@ -421,7 +422,7 @@ RULES: Table = {
         "abstract_eval": _top_k_abstract_eval,
         "jvp": _top_k_jvp,
         "batch": _top_k_batch,
-        "sharding": _top_k_sharding_rule,
+        "sharding": divided_by_rule(_top_k_sharding_rule),
         "lowering": in_whole_bytes(_top_k_lowering, 4),
     },
 }

@@ -175,4 +175,5 @@ class Interpreted:
     def __call__(self, interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
         avals = [x.aval for x in eqn.invars]
         program = core.trace_to_jaxpr(lambda *xs: self.func(xs, **eqn.params), avals, eqn.primitive.name)
-        return interpreter.interpret(program, *values)
+        outs = interpreter.interpret(program, *values)
+        return outs if eqn.primitive.multiple_results else outs[0]

@@ -17,6 +17,7 @@ __all__ = [
     "WHOLE",
     "apply_sharding_rule",
     "as_sharding_rule",
+    "divided_by_rule",
     "divided_stack",
     "elementwise_rule",
     "implied_by_elementwise",
@@ -203,9 +204,10 @@ class ShardingRule:
       types_only: whether it serves only for types, since parameters contain sizes, which would differ on parts.
       whole_shardings: whether it returns the whole shardings of the results, including pending sums.
       left_to_xla: whether XLA chooses the shardings of the results in a program, whatever their types record.
+      replaces_xla: whether the rule divides operations that XLA could divide by itself, but does by gathering them.
     """
 
-    __slots__ = ("func", "left_to_xla", "types_only", "whole_shardings")
+    __slots__ = ("func", "left_to_xla", "replaces_xla", "types_only", "whole_shardings")
 
     def __init__(
         self,
@@ -213,11 +215,13 @@ class ShardingRule:
         types_only: bool = False,
         whole_shardings: bool = False,
         left_to_xla: bool = False,
+        replaces_xla: bool = False,
     ) -> None:
         self.func = func
         self.types_only = types_only
         self.whole_shardings = whole_shardings
         self.left_to_xla = left_to_xla
+        self.replaces_xla = replaces_xla
 
     def __call__(self, /, *avals: Any, **params: Any) -> Any:
         return self.func(*avals, **params)
@@ -226,6 +230,26 @@ class ShardingRule:
 def as_sharding_rule(rule: Any) -> ShardingRule:
     """A rule of the table with its properties."""
     return rule if type(rule) is ShardingRule else ShardingRule(rule)
+
+
+def divided_by_rule(rule: str | Callable[..., Any]) -> ShardingRule:
+    """A sharding rule that divides every operation of its primitive, not only foreign calls.
+
+    XLA divides operations of StableHLO by its own rules. It has none for some, such as Fourier transforms, and computes
+    these on every device as a whole. On CPUs, this rule is used instead.
+
+    Args:
+      rule: a text such as `"... n! -> ... n!"`, or a function of types and parameters.
+
+    Raises:
+      ValueError: the text is not a valid rule.
+
+    >>> divided_by_rule("... n! -> ... n!").replaces_xla
+    True
+    """
+    if not (isinstance(rule, str) or callable(rule)):
+        raise TypeError(f"divided_by_rule: rule must be a text or a function of types and parameters, got {rule!r}")
+    return ShardingRule(dimension_rule(rule) if isinstance(rule, str) else rule, replaces_xla=True)
 
 
 def elementwise_rule(*avals: Any, **params: Any) -> DimensionRule:

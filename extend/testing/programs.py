@@ -15,7 +15,7 @@ from primax.core.trace import set_current_trace
 from primax.interpreters.runtime.eval import eval_trace
 from primax.interpreters.runtime.executable import Executable
 from primax.interpreters.runtime.extended_array import physical
-from primax.interpreters.runtime.pipeline import Target, compile, lower
+from primax.interpreters.runtime.pipeline import Lowered, Target, compile, lower
 from primax.interpreters.runtime.sharding.device_assignment import DeviceAssignment, choose_devices
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import instantiate_zeros
@@ -43,17 +43,22 @@ def quick_flags() -> str:
 
 def quickly_compiled(closed: ClosedJaxpr, site: DeviceAssignment) -> Executable:
     """A program that was compiled quickly and may run slowly."""
-    if site.platform != "cpu":
-        return compile(lower(closed, Target("conformance", site)))
-    lowered = lower(closed, Target("conformance", site, options=tuple(QUICK_OPTIONS.items())))
-    try:
+    return compiled_quickly(lower(closed, Target("conformance", site)))
+
+
+def compiled_quickly(lowered: Lowered) -> Executable:
+    """A lowered program that was compiled quickly and may run slowly."""
+    target = lowered.target
+    if target.site.platform != "cpu":
         return compile(lowered)
+    try:
+        return compile(lowered._replace(target=target._replace(options=tuple(QUICK_OPTIONS.items()))))
     except XlaError:  # some operations, such as clamp of complex numbers, need the emitters
         emitters = _jaxlib.known_options({"xla_cpu_use_fusion_emitters": True})
         if not emitters:
             raise
         options = tuple({**QUICK_OPTIONS, **emitters}.items())
-        return compile(lowered._replace(target=lowered.target._replace(options=options)))
+        return compile(lowered._replace(target=target._replace(options=options)))
 
 
 class Program:

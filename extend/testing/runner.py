@@ -24,6 +24,7 @@ from primax.extend.testing.batching import check_batch, check_batch_sizes
 from primax.extend.testing.blame import blamed_kinds, foreign_rule, place_of, rules_with_places
 from primax.extend.testing.case import Case
 from primax.extend.testing.causes import Failure, Findings
+from primax.extend.testing.closing import check_close_over
 from primax.extend.testing.composition import (
     check_grad_of_jit,
     check_grad_of_vmap,
@@ -49,10 +50,15 @@ from primax.extend.testing.evaluation import (
     check_parameters,
     check_reference,
 )
+from primax.extend.testing.hazards import check_key_use, check_makes_nan
+from primax.extend.testing.interpretation import check_interpret
+from primax.extend.testing.platforms import check_platforms
 from primax.extend.testing.precision import check_linear_arguments, check_own_dtype
+from primax.extend.testing.printing import check_print
 from primax.extend.testing.refusals import check_refusals
 from primax.extend.testing.registration import check_effects, check_program, check_registration
 from primax.extend.testing.report import Failed, NotRun, Outcome, Progress, Report
+from primax.extend.testing.scopes import check_named_axes, check_variance
 from primax.extend.testing.sharding import check_sharding
 from primax.extend.testing.splitting import check_dce, check_partial_eval
 from primax.extend.testing.types import (
@@ -71,6 +77,7 @@ _FUNCTIONS: dict[str, tuple[Callable[[Case], None], tuple[str, ...]]] = {
     "program": (check_program, ("abstract_eval", "effectful_abstract_eval")),
     "effects": (check_effects, ("effectful_abstract_eval", "abstract_eval")),
     "lowering": (check_lowering, ("lowering",)),
+    "platforms": (check_platforms, ("lowering",)),
     "impl": (check_impl, ("impl",)),
     "reference": (check_reference, ("lowering", "impl")),
     "determinism": (check_determinism, ("lowering", "impl")),
@@ -82,6 +89,13 @@ _FUNCTIONS: dict[str, tuple[Callable[[Case], None], tuple[str, ...]]] = {
     "shapes": (check_shapes, ("abstract_eval", "lowering")),
     "bad_input": (check_bad_input, ("abstract_eval",)),
     "refusals": (check_refusals, ("abstract_eval",)),
+    "print": (check_print, ("print",)),
+    "interpret": (check_interpret, ("interpret",)),
+    "close_over": (check_close_over, ("close_over",)),
+    "named_axes": (check_named_axes, ("named_axes",)),
+    "variance": (check_variance, ("variance",)),
+    "makes_nan": (check_makes_nan, ("makes_nan",)),
+    "key_use": (check_key_use, ("key_use",)),
     "dce": (check_dce, ("dce",)),
     "sharding": (check_sharding, ("sharding",)),
     "partial_eval": (check_partial_eval, ("partial_eval_jaxpr",)),

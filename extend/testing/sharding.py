@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -12,12 +13,14 @@ from primax.core import config
 from primax.core.rules import rule_tables
 from primax.extend.provisional.sharding_rule import WHOLE, Factors, apply_sharding_rule, as_sharding_rule
 from primax.extend.testing.case import Case
+from primax.extend.testing.devices import eight_devices
 from primax.extend.testing.evaluation import tolerance
 from primax.extend.testing.invariants import require_same
-from primax.extend.testing.programs import quickly_compiled
+from primax.extend.testing.programs import compiled_quickly, quickly_compiled
 from primax.extend.testing.report import Failed, NotRun
-from primax.interpreters.runtime.devices.backends import devices
+from primax.interpreters.runtime.compile import optimized_text
 from primax.interpreters.runtime.extended_array import has_extended_dtype
+from primax.interpreters.runtime.pipeline import Target, lower
 from primax.interpreters.runtime.sharding.device_assignment import DeviceAssignment
 from primax.interpreters.runtime.sharding.mesh import Mesh, PartitionSpec
 from primax.interpreters.runtime.sharding.shardings import NamedSharding
@@ -25,8 +28,6 @@ from primax.interpreters.runtime.sharding.spmd import all_divided
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["check_sharding"]
-
-_MOST_DEVICES = 8
 
 
 def check_sharding(case: Case) -> None:
@@ -49,16 +50,39 @@ def check_sharding(case: Case) -> None:
             raise Failed(str(error), "sharding") from error
         if not isinstance(factors, Factors):
             raise NotRun("its sharding rule names no dimensions for this sample")
-        available = devices("cpu")[:_MOST_DEVICES]
+        available = eight_devices()
         wants = native.base(*native.args)
         divisions = list(_divisions(factors, len(available)))
         if not divisions:
             raise NotRun(f"its sharding rule divides no dimension of this sample among {len(available)} devices")
         for parts in divisions:
-            ran = _on_parts(closed, factors, parts, available, native.args)
-            names = ", ".join(f"{factors.names[i]!r} of size {factors.sizes[i]} in {n}" for i, n in parts.items())
-            message = f"{{what}} differs if these dimensions are divided: {names}"
-            require_same(case, ran, wants, native.args, partial(tolerance, case), message, "sharding")
+            named = ", ".join(f"{factors.names[i]!r} of size {factors.sizes[i]} in {n}" for i, n in parts.items())
+            site = _assignment(factors, parts, available)
+            with all_divided():
+                ran = quickly_compiled(closed, site)(native.args)
+            message = f"{{what}} differs if these dimensions are divided: {named}"
+            require_same(case, list(map(np.asarray, ran)), wants, native.args, partial(tolerance, case), message, "sharding")
+        _require_no_gathering(case, closed, site, named)
+
+
+def _require_no_gathering(case: Case, closed: Any, site: DeviceAssignment, named: str) -> None:
+    """XLA keeps operands divided that are divided along dimensions of the rule."""
+    remedy = f"registry.define({case.primitive.name}_p, sharding=divided_by_rule(rule)) divides it by the rule"
+    try:
+        lowered = lower(closed, Target("conformance", site))
+        if lowered.module.parts:  # the rule has divided it
+            return
+        text = optimized_text(compiled_quickly(lowered))
+    except Exception as error:
+        text_of_error = f"without the rule XLA cannot divide it along {named}; {remedy}: {type(error).__name__}: {error}"
+        raise Failed(text_of_error, "lowering", "sharding") from error
+    moved = re.search(r"\b(all-gather|all-to-all|collective-permute)\b", text)
+    if moved:
+        raise Failed(
+            f"XLA does not use the rule: a program whose operands are divided along {named} moves them between "
+            f"devices ({moved[1]}); {remedy} (from primax.extend.provisional.sharding_rule)",
+            "sharding",
+        )
 
 
 def _divisions(factors: Factors, count: int) -> Iterator[dict[int, int]]:
@@ -79,8 +103,8 @@ def _divisions(factors: Factors, count: int) -> Iterator[dict[int, int]]:
         yield together
 
 
-def _on_parts(closed: Any, factors: Factors, parts: dict[int, int], available: Any, args: Any) -> list[np.ndarray]:
-    """The results of a program of one primitive on a mesh with one axis for each divided dimension."""
+def _assignment(factors: Factors, parts: dict[int, int], available: Any) -> DeviceAssignment:
+    """The devices of a mesh with one axis for each divided dimension, and the shardings of a program of one primitive."""
     names = {i: f"axis{i}" for i in parts}
     grid = np.empty(int(np.prod(list(parts.values()))), object)
     grid[:] = available[: grid.size]
@@ -90,6 +114,4 @@ def _on_parts(closed: Any, factors: Factors, parts: dict[int, int], available: A
         return NamedSharding(mesh, PartitionSpec(*map(names.get, dims)))
 
     ins, outs = (tuple(map(lying, values)) for values in (factors.operands, factors.results))
-    with all_divided():
-        executable = quickly_compiled(closed, DeviceAssignment(tuple(grid), mesh, ins, outs))
-    return [np.asarray(x) for x in executable(args)]
+    return DeviceAssignment(tuple(grid), mesh, ins, outs)

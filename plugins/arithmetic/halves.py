@@ -9,6 +9,7 @@ from primax.extend import core, dtypes
 from primax.extend.core import Array
 from primax.extend.interpreters import mlir
 from primax.extend.provisional.elementwise import like
+from primax.extend.provisional.lowering import spmd_of
 from primax.plugins.bitwise import bitwise_and, shift_right_arithmetic, shift_right_logical
 
 Function = Callable[[Any, Any], Any]
@@ -40,7 +41,9 @@ def mulhi_lowering(add: Function, sub: Function, mul: Function) -> Callable[...,
     by_operation, by_halves = mlir.nary("chlo.mulhi"), mlir.lower_fun(upper_half, multiple_results=False)
 
     def lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Sequence[mlir.ir.Value]:
-        return (by_operation if hasattr(mlir.chlo, "mulhi") else by_halves)(ctx, x, y)
+        # XLA's partitioner cannot write a program with the operation.
+        divided = spmd_of(ctx.module_context).partitions > 1
+        return (by_operation if hasattr(mlir.chlo, "mulhi") and not divided else by_halves)(ctx, x, y)
 
     lowering.__name__ = by_operation.__name__
     return lowering
