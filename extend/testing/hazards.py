@@ -21,7 +21,7 @@ __all__ = ["check_key_use", "check_makes_nan"]
 
 
 def check_makes_nan(case: Case) -> None:
-    """If the makes_nan rule returns False, no finite operands give NaN: negative ones, zeros, very large or small ones."""
+    """If the makes_nan rule returns False, finite operands give no NaN: of the other sign, zero or large ones."""
     if not case.has("makes_nan"):
         raise NotRun("there is no makes_nan rule, which is optional: checkify does not look for NaN among its results")
     native = case.native

@@ -47,7 +47,7 @@ class _AsCalls(_InPlace):
 
 
 def check_interpret(case: Case) -> None:
-    """An interpreter that changes nothing, and goes into inner programs by the interpret rule, gets the same results."""
+    """An interpreter that changes nothing, and uses the interpret rule for inner programs, gets the same results."""
     if not case.has("interpret"):
         if case.programs:
             raise NotRun(

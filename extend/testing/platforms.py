@@ -1,4 +1,4 @@
-"""The check of lowerings for platforms that are not here: they are built, and run here if nothing in them is foreign."""
+"""The check of lowerings for absent platforms: they are built, and run here if nothing in them is foreign."""
 
 from __future__ import annotations
 

@@ -65,6 +65,7 @@ def check_program(case: Case) -> None:
         raise Failed(
             f"its program must stage itself again when it is evaluated: expected\n{closed}\ngot\n{again}",
             "abstract_eval",
+            "staging",
         )
 
 

@@ -60,7 +60,7 @@ from primax.extend.testing.registration import check_effects, check_program, che
 from primax.extend.testing.report import Failed, NotRun, Outcome, Progress, Report
 from primax.extend.testing.scopes import check_named_axes, check_variance
 from primax.extend.testing.sharding import check_sharding
-from primax.extend.testing.splitting import check_dce, check_partial_eval
+from primax.extend.testing.splitting import check_dce, check_partial_eval, check_tape
 from primax.extend.testing.types import (
     check_abstract_eval,
     check_bad_input,
@@ -74,7 +74,7 @@ __all__ = ["CHECKS", "Check", "check_plugin", "check_primitive", "conformance", 
 _FUNCTIONS: dict[str, tuple[Callable[[Case], None], tuple[str, ...]]] = {
     "registration": (check_registration, ()),
     "abstract_eval": (check_abstract_eval, ("abstract_eval", "effectful_abstract_eval")),
-    "program": (check_program, ("abstract_eval", "effectful_abstract_eval")),
+    "program": (check_program, ("abstract_eval", "effectful_abstract_eval", "check", "staging")),
     "effects": (check_effects, ("effectful_abstract_eval", "abstract_eval")),
     "lowering": (check_lowering, ("lowering",)),
     "platforms": (check_platforms, ("lowering",)),
@@ -99,6 +99,7 @@ _FUNCTIONS: dict[str, tuple[Callable[[Case], None], tuple[str, ...]]] = {
     "dce": (check_dce, ("dce",)),
     "sharding": (check_sharding, ("sharding",)),
     "partial_eval": (check_partial_eval, ("partial_eval_jaxpr",)),
+    "tape": (check_tape, ("partial_eval",)),
     "jvp": (check_jvp, ("jvp",)),
     "linearity": (check_linearity, ("jvp",)),
     "active_arguments": (check_active_arguments, ("jvp",)),

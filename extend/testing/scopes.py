@@ -70,7 +70,7 @@ def _listed(case: Case, out: Any) -> list[Any]:
 
 
 def check_variance(case: Case) -> None:
-    """By the variance rule a per-device program is well-typed, and results vary along the axes that their types tell."""
+    """By the variance rule a per-device program is well-typed, and results vary only along axes of their types."""
     if not case.has("variance"):
         raise NotRun("there is no variance rule, which is optional: operands and results vary along the same axes")
     native = case.native

@@ -61,7 +61,8 @@ def check_sharding(case: Case) -> None:
             with all_divided():
                 ran = quickly_compiled(closed, site)(native.args)
             message = f"{{what}} differs if these dimensions are divided: {named}"
-            require_same(case, list(map(np.asarray, ran)), wants, native.args, partial(tolerance, case), message, "sharding")
+            close = partial(tolerance, case)
+            require_same(case, list(map(np.asarray, ran)), wants, native.args, close, message, "sharding")
         _require_no_gathering(case, closed, site, named)
 
 
@@ -74,8 +75,8 @@ def _require_no_gathering(case: Case, closed: Any, site: DeviceAssignment, named
             return
         text = optimized_text(compiled_quickly(lowered))
     except Exception as error:
-        text_of_error = f"without the rule XLA cannot divide it along {named}; {remedy}: {type(error).__name__}: {error}"
-        raise Failed(text_of_error, "lowering", "sharding") from error
+        without = f"without the rule XLA cannot divide it along {named}; {remedy}"
+        raise Failed(f"{without}: {type(error).__name__}: {error}", "lowering", "sharding") from error
     moved = re.search(r"\b(all-gather|all-to-all|collective-permute)\b", text)
     if moved:
         raise Failed(
@@ -104,7 +105,7 @@ def _divisions(factors: Factors, count: int) -> Iterator[dict[int, int]]:
 
 
 def _assignment(factors: Factors, parts: dict[int, int], available: Any) -> DeviceAssignment:
-    """The devices of a mesh with one axis for each divided dimension, and the shardings of a program of one primitive."""
+    """A mesh with one axis for each divided dimension, and the shardings of the operands and results."""
     names = {i: f"axis{i}" for i in parts}
     grid = np.empty(int(np.prod(list(parts.values()))), object)
     grid[:] = available[: grid.size]

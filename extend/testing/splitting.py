@@ -17,10 +17,11 @@ from primax.extend.testing.evaluation import tolerance
 from primax.extend.testing.invariants import difference_alone, require_same
 from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
+from primax.interpreters.linearize import linear_tape
 from primax.interpreters.partial_eval import partial_eval_jaxpr
 from primax.interpreters.staging import trace_to_jaxpr
 
-__all__ = ["check_dce", "check_partial_eval"]
+__all__ = ["check_dce", "check_partial_eval", "check_tape"]
 
 
 def _program(case: Case, kind: str) -> ClosedJaxpr:
@@ -77,6 +78,39 @@ def check_partial_eval(case: Case) -> None:
     for unknown in functions:
         message = f"{{what}} differs if argument {unknown} is unknown"
         require_same(case, parts[unknown], wants, native.args, partial(tolerance, case), message, "partial_eval_jaxpr")
+
+
+def check_tape(case: Case) -> None:
+    """A tape that the partial_eval rule records for some arguments gives the same results when it is replayed."""
+    if not case.has("partial_eval"):
+        raise NotRun("there is no partial_eval rule, which is optional")
+    if case.sample.axes:
+        raise NotRun("it needs the axes that its sample names")
+    native = case.native
+    count = len(native.args)
+    chosen = [[i] for i in range(min(count, 3))] + [[*range(count)]] * (count > 1)
+
+    def replayed(positions: Sequence[int], *xs: Any) -> list[Any]:
+        def recorded(*tracers: Any) -> list[Any]:
+            values = list(xs)
+            for i, tracer in zip(positions, tracers, strict=True):
+                values[i] = tracer
+            return native.bind(*values)
+
+        tape = linear_tape(recorded, [native.avals[i] for i in positions])
+        return tape.replay(*[xs[i] for i in positions])
+
+    functions: dict[Any, Any] = {tuple(positions): partial(replayed, positions) for positions in chosen}
+    parts = Parts(functions, native.args, compiled=case.compiles, x64=native.x64)
+    wants = native.base(*native.args)
+    for positions in functions:
+        try:
+            outs = parts[positions]
+        except Exception as error:
+            text = f"for a tape of arguments {list(positions)}: {type(error).__name__}: {error}"
+            raise Failed(text, "partial_eval") from error
+        message = f"{{what}} of a tape of arguments {list(positions)} differs from that of the primitive"
+        require_same(case, outs, wants, native.args, partial(tolerance, case), message, "partial_eval")
 
 
 def _in_two_parts(closed: ClosedJaxpr, unknown_in: Sequence[bool]) -> Any:

@@ -90,7 +90,12 @@ def _divides(ctx: LoweringRuleContext, args: Sequence[Any], params: dict[str, An
     """Whether the sharding rule of an operation divides it among devices. Otherwise XLA divides it, or nothing does."""
     module = ctx.module_context
     rule = rule_tables["sharding"].functions.get(ctx.primitive)
-    if rule is None or (properties := as_sharding_rule(rule)).types_only or spmd_of(module).manual is not None or ctx.tokens_in:
+    if (
+        rule is None
+        or (properties := as_sharding_rule(rule)).types_only
+        or spmd_of(module).manual is not None
+        or ctx.tokens_in
+    ):
         return False
     if module.platform != "cpu":  # other clients have their own partitioners
         return False
