@@ -11,6 +11,7 @@ from primax.plugins.export import (
     export,
     maximum_supported_calling_convention_version,
     minimum_supported_calling_convention_version,
+    register_dtype_serialization,
     register_namedtuple_serialization,
     register_pytree_node_serialization,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "is_symbolic_dim",
     "maximum_supported_calling_convention_version",
     "minimum_supported_calling_convention_version",
+    "register_dtype_serialization",
     "register_namedtuple_serialization",
     "register_pytree_node_serialization",
     "symbolic_args_specs",

@@ -526,9 +526,8 @@ class ShapeDtypeStruct(SetOnce):
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={getattr(self.dtype, 'name', self.dtype)}{more})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ShapeDtypeStruct) and (
-            (self.shape, self.dtype, self.sharding, self.weak_type)
-            == (other.shape, other.dtype, other.sharding, other.weak_type)
+        return isinstance(other, ShapeDtypeStruct) and all(
+            getattr(self, x) == getattr(other, x) for x in self.__slots__
         )
 
     def __hash__(self) -> int:
@@ -537,9 +536,7 @@ class ShapeDtypeStruct(SetOnce):
 
 def _of_struct(x: ShapeDtypeStruct) -> ShapedArray:
     sharding = x.sharding if getattr(x.sharding, "explicit", False) else None
-    if isinstance(x.dtype, dtypes.ExtendedDType):
-        return ShapedArray(x.shape, x.dtype, x.weak_type, sharding=sharding)
-    dtype = dtypes.array_dtype(x.dtype)
+    dtype = x.dtype if isinstance(x.dtype, dtypes.ExtendedDType) else dtypes.array_dtype(x.dtype)
     if dtype is None:
         raise TypeError(f"{x!r} is not a valid primax type; arrays hold numbers, booleans or an extended dtype")
     return ShapedArray(x.shape, dtype, x.weak_type, sharding=sharding)

@@ -31,9 +31,11 @@ class ExtendedDType(abc.ABC):
 
     Attributes:
         how_to_read: the end of the error message for arrays of this dtype where a NumPy array is needed.
+        how_to_compute: the end of the error message of an operation that is not defined for this dtype.
     """
 
     how_to_read = "its elements are not numbers"
+    how_to_compute = "the package that defines this dtype has functions for its values"
 
     @property
     @abc.abstractmethod
@@ -47,7 +49,7 @@ class ExtendedDType(abc.ABC):
 
     @property
     def tangent_dtype(self) -> DType:
-        """The dtype of tangents of arrays of this dtype."""
+        """The dtype of tangents of arrays of this dtype; this dtype itself if its elements are added as numbers."""
         return float0
 
     @property
@@ -59,6 +61,11 @@ class ExtendedDType(abc.ABC):
     def element_dtype(self) -> np.dtype[Any]:
         """The dtype of the array that represents an element."""
         raise self._opaque()
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return np.dtype((self.element_dtype, self.element_shape)).itemsize
 
     def _opaque(self) -> TypeError:
         return TypeError(f"dtype {self} has no representation: it defines no element_shape and element_dtype")
@@ -82,10 +89,8 @@ NARROW_SIGNED = _dtypes(getattr(ml_dtypes, "int1", None), ml_dtypes.int2, ml_dty
 NARROW_UNSIGNED = _dtypes(getattr(ml_dtypes, "uint1", None), ml_dtypes.uint2, ml_dtypes.uint4)
 SIGNED = (*NARROW_SIGNED, *_dtypes(np.int8, np.int16, np.int32, np.int64))
 UNSIGNED = (*NARROW_UNSIGNED, *_dtypes(np.uint8, np.uint16, np.uint32, np.uint64))
-_FLOATS = (
-    "4_e2m1fn 6_e2m3fn 6_e3m2fn 8_e3m4 8_e4m3 8_e4m3b11fnuz 8_e4m3fn 8_e4m3fnuz 8_e5m2 8_e5m2fnuz 8_e8m0fnu".split()
-)
-NARROW_FLOATS = _dtypes(*[getattr(ml_dtypes, f"float{name}") for name in _FLOATS])
+_FLOATS = "4_e2m1fn 6_e2m3fn 6_e3m2fn 8_e3m4 8_e4m3 8_e4m3b11fnuz 8_e4m3fn 8_e4m3fnuz 8_e5m2 8_e5m2fnuz 8_e8m0fnu"
+NARROW_FLOATS = _dtypes(*[getattr(ml_dtypes, f"float{name}") for name in _FLOATS.split()])
 FLOATS = (*NARROW_FLOATS, *_dtypes(ml_dtypes.bfloat16, np.float16, np.float32, np.float64))
 COMPLEX = _dtypes(np.complex64, np.complex128)
 NUMBERS = (*SIGNED, *UNSIGNED, *FLOATS, *COMPLEX)
@@ -180,9 +185,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = True) -> Any:
 
     Extended dtypes, such as those of keys, are returned unchanged, whatever the value of `allow_extended_dtype`.
     """
-    if not isinstance(dtype, np.dtype):
-        if isinstance(dtype, ExtendedDType):
-            return dtype
+    if not isinstance(dtype, np.dtype | ExtendedDType):
         dtype = numpy_dtype("canonicalize_dtype", "dtype", dtype)
     return dtype if enable_x64.value else NARROWED.get(dtype, dtype)
 

@@ -232,6 +232,13 @@ def no_arithmetic(dtype: Any) -> TypeError:
     )
 
 
+def has_sums(dtype: Any) -> bool:
+    """Whether values of a dtype can be added: numbers, and extended dtypes that are their own tangents' dtype."""
+    if isinstance(dtype, ExtendedDType):
+        return bool(dtype.tangent_dtype == dtype) and is_inexact(dtype.element_dtype)
+    return is_numeric(dtype)
+
+
 def instead_of_arithmetic(dtype: Any) -> str:
     """What to do with values of a dtype without arithmetic, for the end of a message; empty for other dtypes."""
     hint = getattr(dtype, "how_to_compute", "")

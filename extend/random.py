@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -121,10 +120,6 @@ class KeyDType(ExtendedDType):
     @property
     def element_shape(self) -> tuple[int, ...]:
         return self.impl.key_shape
-
-    @property
-    def itemsize(self) -> int:
-        return 4 * prod(self.impl.key_shape)
 
     def __repr__(self) -> str:
         return self.name

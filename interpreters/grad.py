@@ -260,7 +260,7 @@ def linear_transpose(
     flat, in_tree = tree.flatten(primals)
     avals = avals_of(flat, primals, "linear_transpose", type_of=shaped_abstractify)
     for aval in avals:
-        if not dtypes.is_numeric(aval.dtype):
+        if not dtypes.is_numeric(aval.dtype) and dtypes.tangent_dtype(aval.dtype) != aval.dtype:
             raise TypeError(f"linear_transpose: primals must be numbers, got {aval.str_short()}")
 
     def transposed(ct: Any) -> Any:
@@ -277,7 +277,7 @@ def linear_transpose(
         )
         for out, have in zip(tape.outs, avals_of(leaves, (ct,), "linear_transpose"), strict=True):
             want = get_aval(out)
-            if avals and dtypes.is_inexact(want.dtype) != dtypes.is_inexact(avals[0].dtype):
+            if avals and len({dtypes.tangent_dtype(aval.dtype) == dtypes.float0 for aval in (want, avals[0])}) > 1:
                 raise TypeError(
                     "linear_transpose: fun must return integers for integer arguments, and real or complex numbers "
                     f"otherwise, got {want.str_short()} for {avals[0].str_short()}"
@@ -332,7 +332,7 @@ def check_input(what: str, aval: Any, holomorphic: bool, allow_int: bool) -> Non
             raise TypeError(f"{what}: with holomorphic=True the inputs must be complex, got {aval.str_short()}")
     elif dtypes.is_complex(dtype):
         return
-    elif not dtypes.is_floating(dtype) and not allow_int:
+    elif dtypes.tangent_dtype(dtype) == dtypes.float0 and not allow_int:
         raise TypeError(
             f"{what}: the inputs must be floating or complex, got {aval.str_short()}; "
             "convert it to a float, or pass allow_int=True for a gradient of type float0"

@@ -12,7 +12,7 @@ from primax.extend import backend, core, dtypes
 from primax.extend.core import Array, ShapeDtypeStruct, Tracer, get_aval
 from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import among, canonical_shape, integer, naming, numpy_dtype, of_call, read_size
-from primax.extend.provisional.avals import unwrap
+from primax.extend.provisional.avals import ExtendedArray, unwrap
 from primax.extend.provisional.sharding import canonical_sharding, get_mesh, match_placement
 from primax.extend.provisional.tracing import remember_memory, thread
 from primax.extend.provisional.typing import ArrayLike, DeviceLike, DTypeLike, ShapeLike, ShardingLike
@@ -226,7 +226,7 @@ def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any, device: Any 
                 warn_if_real(dtype)
             return convert_element_type_p.bind(a, new_dtype=dtype, weak_type=False)
         of_number = isinstance(a, Tracer) and a.is_concrete and not isinstance(a.concrete(), Array)
-        if of_number or (copy and type(a) is Array):
+        if of_number or (copy and type(a) in (Array, ExtendedArray)):
             return copy_p.bind(a)
         return a
     if isinstance(a, list | tuple):

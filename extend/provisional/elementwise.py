@@ -28,6 +28,7 @@ __all__ = [
     "ORDERED",
     "REAL",
     "SIGNED",
+    "SUMMABLE",
     "boolean",
     "division_lowering",
     "elementwise_abstract_eval",
@@ -44,7 +45,7 @@ class Accepts:
 
     __slots__ = ("_cache", "_extended", "_test", "name")
 
-    def __init__(self, name: str, test: Callable[[Any], bool], extended: bool = False) -> None:
+    def __init__(self, name: str, test: Callable[[Any], bool], extended: bool | Callable[[Any], bool] = False) -> None:
         self.name = name
         self._test = test
         self._extended = extended
@@ -53,9 +54,15 @@ class Accepts:
     def __contains__(self, dtype: Any) -> bool:
         member = self._cache.get(dtype)
         if member is None:
-            member = self._test(dtype) if isinstance(dtype, np.dtype) else self._extended
-            self._cache[dtype] = member
+            test = self._test if isinstance(dtype, np.dtype) else self._extended
+            member = self._cache[dtype] = test(dtype) if callable(test) else test
         return member
+
+    def instead(self, dtype: Any) -> str:
+        """What to do with values of a dtype that is not in the set, for the end of a message."""
+        if callable(self._extended) and dtypes.is_extended(dtype) and dtypes.tangent_dtype(dtype) != dtypes.float0:
+            return f"; values of {dtype} can be added if it is its own tangent_dtype, and its element_dtype is inexact"
+        return dtypes.instead_of_arithmetic(dtype)
 
 
 ANY = Accepts("a boolean or a number", lambda d: d != dtypes.float0)
@@ -65,6 +72,7 @@ INEXACT = Accepts("floating or complex", dtypes.is_inexact)
 INTEGER = Accepts("integer", dtypes.is_integer)
 BOOL_OR_INT = Accepts("boolean or integer", lambda d: dtypes.is_bool(d) or dtypes.is_integer(d))
 NUMERIC = Accepts("a number", lambda d: dtypes.is_integer(d) or dtypes.is_inexact(d))
+SUMMABLE = Accepts("a number", NUMERIC.__contains__, dtypes.has_sums)
 SIGNED = Accepts("a signed number", lambda d: dtypes.is_signed_integer(d) or dtypes.is_inexact(d))
 REAL = Accepts("a real number", lambda d: dtypes.is_integer(d) or dtypes.is_floating(d))
 FLOAT32_OR_64 = Accepts("float32 or float64", lambda d: d in (np.float32, np.float64))
@@ -98,7 +106,7 @@ def elementwise_abstract_eval(
         for i, (aval, accept) in enumerate(zip(avals, accepts, strict=True)):
             if aval.dtype not in accept:
                 which = "its argument" if len(avals) == 1 else f"argument {i}"
-                hint = dtypes.instead_of_arithmetic(aval.dtype)
+                hint = accept.instead(aval.dtype)
                 raise TypeError(f"{name}: {which} must be {accept.name}, got {aval.str_short()}{hint}")
         first = avals[0]
         shape = first.shape

@@ -114,9 +114,9 @@ def has_shared_buffer(x: Any) -> bool:
 
 
 def shared(x: Array) -> Array:
-    """Mark an array whose buffer is shared; a donation then copies it."""
+    """Another array with the same buffer; a donation of either copies it."""
     mark_shared(x._b)
-    return x
+    return Array(x._b)
 
 
 def is_copy_needed(name: str, donated: Iterable[Any], arguments: Any) -> bool:

@@ -22,6 +22,7 @@ from primax.extend.provisional.elementwise import (
     NUMERIC,
     REAL,
     SIGNED,
+    SUMMABLE,
     division_lowering,
     elementwise_abstract_eval,
     ir_full,
@@ -552,11 +553,12 @@ def _linear(primitive: core.Primitive, accepts: Any, lowering: Any, transpose: A
 
 
 NN = (NUMERIC, NUMERIC)
+SS = (SUMMABLE, SUMMABLE)
 RULES: Table = dict(
     (
-        row(add_p, NN, "stablehlo.add", jvp_rule=_sum_jvp(add_p), transpose=_add_transpose, makes_nan=True),
-        row(add_any_p, NN, "stablehlo.add", same_shape=True, jvp_rule=_sum_jvp(add_any_p), transpose=_add_transpose),
-        row(sub_p, NN, "stablehlo.subtract", jvp_rule=_sub_jvp, transpose=_sub_transpose, makes_nan=True),
+        row(add_p, SS, "stablehlo.add", jvp_rule=_sum_jvp(add_p), transpose=_add_transpose, makes_nan=True),
+        row(add_any_p, SS, "stablehlo.add", same_shape=True, jvp_rule=_sum_jvp(add_any_p), transpose=_add_transpose),
+        row(sub_p, SS, "stablehlo.subtract", jvp_rule=_sub_jvp, transpose=_sub_transpose, makes_nan=True),
         row(mul_p, NN, "stablehlo.multiply", jvp_rule=_mul_jvp, transpose=_mul_transpose, makes_nan=True),
         row(
             div_p,
@@ -609,7 +611,7 @@ RULES: Table = dict(
             uses_result=True,
             out=_real_dtype,
         ),
-        _linear(neg_p, NUMERIC, "stablehlo.negate", lambda ct: neg(ct)),
+        _linear(neg_p, SUMMABLE, "stablehlo.negate", lambda ct: neg(ct)),
         _linear(real_p, COMPLEX, "stablehlo.real", lambda ct: complex(ct, like(ct, 0.0)), out=_real_dtype),
         _linear(
             imag_p,

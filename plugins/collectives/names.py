@@ -87,4 +87,5 @@ def require_numbers(function: str, x: Any) -> None:
       TypeError: `x`, the type of the argument, is another type.
     """
     if x.dtype not in ADD.accepts:
-        raise TypeError(f"{function}: x must be {ADD.accepts.name}, got {x.str_short()}")
+        hint = ADD.accepts.instead(x.dtype)
+        raise TypeError(f"{function}: x must be {ADD.accepts.name}, got {x.str_short()}{hint}")

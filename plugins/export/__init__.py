@@ -14,7 +14,11 @@ from primax.plugins.export.exported import (
     minimum_supported_calling_convention_version,
 )
 from primax.plugins.export.stablehlo_artifact import call_artifact
-from primax.plugins.export.structure import register_namedtuple_serialization, register_pytree_node_serialization
+from primax.plugins.export.structure import (
+    register_dtype_serialization,
+    register_namedtuple_serialization,
+    register_pytree_node_serialization,
+)
 
 __all__ = [
     "DisabledSafetyCheck",
@@ -26,6 +30,7 @@ __all__ = [
     "export",
     "maximum_supported_calling_convention_version",
     "minimum_supported_calling_convention_version",
+    "register_dtype_serialization",
     "register_namedtuple_serialization",
     "register_pytree_node_serialization",
 ]

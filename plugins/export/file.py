@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from primax.extend import core
-from primax.extend.core import Array, ShapedArray
+from primax.extend.core import ShapedArray
 from primax.extend.dimensions import is_symbolic_dim
 from primax.extend.provisional import dimensions
 from primax.extend.provisional.random import find_prng_impl
@@ -17,6 +17,7 @@ from primax.extend.sharding import AbstractMesh, AxisType, PartitionSpec
 from primax.plugins.export.artifact import Artifact, ArtifactShardings
 from primax.plugins.export.foreign import require
 from primax.plugins.export.stablehlo_artifact import artifact_version, newest_version
+from primax.plugins.export.structure import dtypes_by_name
 
 _MAGIC = b"\x93primax exported function\n"
 FORMAT = 3  # of programs with symbolic dimensions; 2 is for several devices; others have 1, which earlier versions read
@@ -108,13 +109,26 @@ def _aval_to_json(aval: Any) -> list[Any]:
     return [shape, _dtype_to_json(aval.dtype), aval.weak_type]
 
 
-def _dtype_to_json(dtype: Any) -> list[str] | Array:
-    """The name of a dtype; for a dtype of keys a list with the name of their generator."""
+def _dtype_to_json(dtype: Any) -> Any:
+    """The name of a dtype; for extended dtypes a list: the name of the keys' generator, or what `_element` returns."""
     if isinstance(dtype, KeyDType):
         if not dtype.impl.is_registered:
             raise ValueError(f"serialize: the generator of {dtype} must be registered by name, got {dtype.impl!r}")
         return [dtype.impl.name]
-    return dtype.name
+    if not core.dtypes.is_extended(dtype):
+        return dtype.name
+    for name, known in dtypes_by_name.items():
+        if known == dtype:
+            return _element(name, dtype)
+    raise ValueError(
+        f"serialize: dtype {dtype} must have a name in files, and the process that loads the function the same one "
+        "(primax.export.register_dtype_serialization)"
+    )
+
+
+def _element(name: str, dtype: Any) -> list[Any]:
+    """The name of an extended dtype in files, and the contents of its elements."""
+    return [name, list(dtype.element_shape), dtype.element_dtype.name]
 
 
 def _aval_from_json(described: Any, scope: Any) -> core.ShapedArray:
@@ -128,6 +142,15 @@ def _aval_from_json(described: Any, scope: Any) -> core.ShapedArray:
         raise _malformed(f"must have types of shape, dtype and weakness, but has {described!r}")
     if isinstance(dtype, list) and len(dtype) == 1 and isinstance(dtype[0], str):
         return core.ShapedArray(shape, find_prng_impl(dtype[0], "deserialize").dtype)
+    if isinstance(dtype, list) and len(dtype) == 3 and isinstance(dtype[0], str):
+        known = dtypes_by_name.get(dtype[0])
+        if known is None or _element(dtype[0], known) != dtype:
+            have = "has none of this name" if known is None else f"has {_element(dtype[0], known)}"
+            raise ValueError(
+                f"deserialize: the function has values of the extended dtype {dtype}, and this process {have} "
+                "(primax.export.register_dtype_serialization)"
+            )
+        return core.ShapedArray(shape, known)
     if not isinstance(dtype, str) or dtype not in _DTYPES:
         raise _malformed(f"must have dtypes of arrays, but has {dtype!r}")
     return core.ShapedArray(shape, _DTYPES[dtype], weak_type)

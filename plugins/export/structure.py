@@ -6,6 +6,7 @@ import base64
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from primax.extend import dtypes
 from primax.extend.core import tree
 from primax.extend.provisional.arguments import check_function
 
@@ -62,6 +63,37 @@ def register_pytree_node_serialization(
     known = _Known(nodetype, serialized_name, serialize_auxdata, deserialize_auxdata, from_children)
     _by_class[nodetype] = _by_name[serialized_name] = known
     return nodetype
+
+
+dtypes_by_name: dict[str, dtypes.ExtendedDType] = {}
+
+
+def register_dtype_serialization(dtype: dtypes.ExtendedDType, *, serialized_name: str) -> dtypes.ExtendedDType:
+    """Allow arrays of an extended dtype as arguments and results of exported functions that are written to files.
+
+    Args:
+      dtype: the dtype; the process that loads the function registers an equal one by the same name. Dtypes of keys need
+        no registration.
+      serialized_name: its name in files; unique.
+
+    Returns:
+      `dtype`.
+
+    Raises:
+      TypeError: `dtype` is not an extended dtype, or `serialized_name` not a str.
+      ValueError: the name or the dtype is registered already.
+    """
+    name = "register_dtype_serialization"
+    if not dtypes.is_extended(dtype):
+        raise TypeError(f"{name}: dtype must be an extended dtype, got {dtype!r}")
+    if not isinstance(serialized_name, str):
+        raise TypeError(f"{name}: serialized_name must be a str, got {serialized_name!r}")
+    if serialized_name in dtypes_by_name or dtype in dtypes_by_name.values():
+        raise ValueError(
+            f"{name}: {dtype} and {serialized_name!r} must be new, got one of them again"
+        )
+    dtypes_by_name[serialized_name] = dtype
+    return dtype
 
 
 def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -> type:

@@ -11,7 +11,7 @@ from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters.ad import linear_together
 from primax.extend.provisional.arguments import index_dtype
-from primax.extend.provisional.elementwise import ANY, NUMERIC, Accepts
+from primax.extend.provisional.elementwise import ANY, NUMERIC, SUMMABLE, Accepts
 from primax.extend.provisional.lowering import spmd_of
 from primax.extend.rule_types import Rules, Table
 from primax.plugins.arithmetic import add, add_p, clamp_p, div, max_p, min_p, mul, mul_p, neg, sub_p
@@ -89,7 +89,8 @@ def _abstract_eval(primitive: core.Primitive, accepts: Accepts) -> Callable[...,
                 f"{name}: updates must have the dtype of operand, got {updates.str_short()} for {operand.str_short()}"
             )
         if operand.dtype not in accepts and not (primitive is scatter_p and dtypes.is_extended(operand.dtype)):
-            raise TypeError(f"{name}: operand must be {accepts.name}, got {operand.str_short()}")
+            hint = accepts.instead(operand.dtype)
+            raise TypeError(f"{name}: operand must be {accepts.name}, got {operand.str_short()}{hint}")
         windows, vectors = len(dimension_numbers.update_window_dims), len(indices.shape) - 1
         rank = windows + vectors
         if len(updates.shape) != rank:
@@ -393,8 +394,8 @@ def _rules(
 
 RULES: Table = {
     scatter_p: _rules(scatter_p, ANY, None, _set_jvp, _set_transpose),
-    scatter_add_p: _rules(scatter_add_p, NUMERIC, add_p, _linear_jvp(scatter_add_p), _linear_transpose(False)),
-    scatter_sub_p: _rules(scatter_sub_p, NUMERIC, sub_p, _linear_jvp(scatter_sub_p), _linear_transpose(True)),
+    scatter_add_p: _rules(scatter_add_p, SUMMABLE, add_p, _linear_jvp(scatter_add_p), _linear_transpose(False)),
+    scatter_sub_p: _rules(scatter_sub_p, SUMMABLE, sub_p, _linear_jvp(scatter_sub_p), _linear_transpose(True)),
     scatter_mul_p: _rules(scatter_mul_p, NUMERIC, mul_p, _mul_jvp, _mul_transpose),
     scatter_min_p: _rules(scatter_min_p, ANY, min_p, _extremum_jvp(scatter_min_p)),
     scatter_max_p: _rules(scatter_max_p, ANY, max_p, _extremum_jvp(scatter_max_p)),

@@ -175,17 +175,17 @@ def _random_clone_abstract_eval(keys: ShapedArray) -> ShapedArray:
 
 def _random_wrap_impl(base: Any, *, impl: PRNGImpl) -> ExtendedArray:
     _random_wrap_abstract_eval(get_aval(base), impl=impl)
-    return ExtendedArray(runtime.put_value(base), impl.dtype)
+    return ExtendedArray(runtime.shared(runtime.put_value(base)), impl.dtype)
 
 
 def _random_unwrap_impl(keys: Any) -> Array:
     _impl_of(get_aval(keys), "random_unwrap")
-    return keys.base
+    return runtime.shared(keys.base)
 
 
 def _random_clone_impl(keys: Any) -> ExtendedArray:
     _impl_of(get_aval(keys), "random_clone")
-    return ExtendedArray(keys.base, keys.dtype)
+    return ExtendedArray(runtime.shared(keys.base), keys.dtype)
 
 
 def _random_wrap_batch(axis: batching.AxisData, args: Any, dims: Any, *, impl: PRNGImpl) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from primax.extend import core, dtypes
 from primax.extend.core import Array, ShapedArray
 from primax.extend.interpreters import mlir
-from primax.extend.provisional.elementwise import BOOL_OR_INT, NUMERIC, Accepts
+from primax.extend.provisional.elementwise import BOOL_OR_INT, NUMERIC, SUMMABLE, Accepts
 from primax.plugins.arithmetic import add_p, max_p, min_p, mul_p
 from primax.plugins.bitwise import and_p, or_p, xor_p
 
@@ -65,7 +65,7 @@ def _all_bits(dtype: Any) -> Array | int:
     return _greatest(dtype) if dtypes.is_unsigned_integer(dtype) or dtypes.is_bool(dtype) else -1
 
 
-ADD = Monoid(add_p, lambda dtype: 0, NUMERIC)
+ADD = Monoid(add_p, lambda dtype: 0, SUMMABLE)
 MUL = Monoid(mul_p, lambda dtype: 1, NUMERIC)
 _WITH_EXTREMES = Accepts("a number or a boolean", lambda dtype: dtype != dtypes.float0)
 MAX = Monoid(max_p, _least, _WITH_EXTREMES)

@@ -24,6 +24,7 @@ from primax.extend.provisional.arguments import (
     shape_or_size,
 )
 from primax.extend.provisional.derivatives import unreduced_axes
+from primax.extend.provisional.elementwise import SUMMABLE
 from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.provisional.sharding import unreduced_params, with_out_sharding
 from primax.extend.provisional.typing import ArrayLike, Shape, ShapeLike, ShardingLike
@@ -523,8 +524,9 @@ def _squeeze_lowering(ctx: Any, x: Any, *, dimensions: Any) -> Sequence[mlir.ir.
 
 def _reduce_sum_abstract_eval(operand: ShapedArray, *, axes: tuple[int, ...], unreduced_axes: Any = ()) -> ShapedArray:
     shape = operand.shape
-    if not dtypes.is_numeric(operand.dtype):
-        raise TypeError(f"reduce_sum: operand must be an array of numbers, got {operand.str_short()}; convert it first")
+    if operand.dtype not in SUMMABLE:
+        remedy = SUMMABLE.instead(operand.dtype) or "; convert it first"
+        raise TypeError(f"reduce_sum: operand must be an array of numbers, got {operand.str_short()}{remedy}")
     canonical_axes(axes, len(shape), "reduce_sum")
     if axes and min(axes) < 0:
         raise ValueError(f"reduce_sum: axes must not be negative, got {axes} for {operand.str_short()}")
