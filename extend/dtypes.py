@@ -460,7 +460,9 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> Any:
     (dtype('int16'), dtype('float16'))
     """
     nodes = [
-        x if x is int or x is float or x is complex else numpy_dtype("promote_types", which, x)
+        x if x is int or x is float or x is complex or is_extended(x) else numpy_dtype("promote_types", which, x)
         for which, x in (("a", a), ("b", b))
     ]
+    if nodes[0] == nodes[1] and is_extended(nodes[0]):
+        return nodes[0]
     return np.dtype(least_upper_bound(numpy_dtype_promotion.value, enable_x64.value, frozenset(nodes)))

@@ -205,7 +205,8 @@ def _sort_abstract_eval(*avals: ShapedArray, dimension: int, is_stable: bool, nu
     first = avals[0]
     for key in avals[:num_keys]:
         if dtypes.is_extended(key.dtype) or key.dtype == dtypes.float0:
-            raise TypeError(f"sort: arrays to sort by must have an order, got {key.str_short()}")
+            hint = dtypes.instead_of_arithmetic(key.dtype)
+            raise TypeError(f"sort: arrays to sort by must have an order, got {key.str_short()}{hint}")
     for aval in avals:
         if aval.shape != first.shape:
             raise TypeError(f"sort: arrays must have one shape, got {first.str_short()} and {aval.str_short()}")
@@ -365,7 +366,8 @@ def _as_integers(x: Any) -> Array:
 
 def _top_k_abstract_eval(operand: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
     if operand.dtype not in ORDERED:
-        raise TypeError(f"top_k: operand must be real, got {operand.str_short()}")
+        hint = ORDERED.instead(operand.dtype)
+        raise TypeError(f"top_k: operand must be real, got {operand.str_short()}{hint}")
     if not 0 <= axis < operand.ndim:
         raise ValueError(f"top_k: axis must be that of an axis of operand, got {axis} for {operand.str_short()}")
     size = operand.shape[axis]

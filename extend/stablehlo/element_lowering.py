@@ -27,7 +27,8 @@ __all__ = ["physical_lowering"]
 def physical_lowering(rule: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a lowering rule that takes arrays of extended dtypes as arrays of their elements.
 
-    Other primitives, except those that hold programs, are lowered for such arrays by their batch rules.
+    Other rules that are made of a function (`lower_fun`) get such arrays as they are. Other primitives, except those
+    that hold programs, are lowered for such arrays by their batch rules.
     """
     rule.physical = True  # type: ignore[attr-defined]
     return rule
@@ -41,13 +42,29 @@ def _lower_by_elements(
     ctx: LoweringRuleContext, values: Sequence[Any], params: dict[str, Any], lower: Lower
 ) -> list[Any]:
     """Lower a primitive for arrays of extended dtypes by its batch rule, unless its lowering rule supports them."""
-    if (
-        not any(map(has_extended_dtype, (*ctx.avals_in, *ctx.avals_out)))
-        or next(jaxprs_in_params(params), None)
-        or getattr(rule_of(ctx)[1], "physical", False)
-    ):
+    if not any(map(has_extended_dtype, (*ctx.avals_in, *ctx.avals_out))) or next(jaxprs_in_params(params), None):
         return lower(ctx, values, params)
-    return inline_jaxpr(ctx, _over_elements(ctx.primitive, params, ctx.avals_in, ctx.avals_out), values)
+    rule = rule_of(ctx)[1]
+    if getattr(rule, "physical", False) or getattr(rule, "by_tracing", False):
+        return lower(ctx, values, params)
+    try:
+        closed = _over_elements(ctx.primitive, params, ctx.avals_in, ctx.avals_out)
+    except Exception as error:
+        error.add_note(_explanation(ctx))
+        raise
+    if closed.out_avals != [without_placement(physical_aval(aval)) for aval in ctx.avals_out]:
+        raise TypeError(_explanation(ctx))
+    return inline_jaxpr(ctx, closed, values)
+
+
+def _explanation(ctx: LoweringRuleContext) -> str:
+    """What to do about a primitive that cannot be lowered by its batch rule for arrays of extended dtypes."""
+    dtypes = dict.fromkeys(str(aval.dtype) for aval in (*ctx.avals_in, *ctx.avals_out) if has_extended_dtype(aval))
+    return (
+        f"primitive {ctx.primitive} was lowered for dtype {', '.join(dtypes)} by its batch rule, for each number in an "
+        "element. A primitive that reads or makes elements needs a lowering rule with the decorator "
+        "mlir.physical_lowering, which takes and returns the arrays of the elements."
+    )
 
 
 register_lowering_layer(_holds_extended, _lower_by_elements, order=30)
@@ -66,7 +83,10 @@ def _over_elements(
       in_avals: the types of its arguments.
       out_avals: the types of its results.
     """
-    (sizes,) = {aval.dtype.element_shape for aval in (*in_avals, *out_avals) if has_extended_dtype(aval)}
+    shapes = {aval.dtype.element_shape for aval in (*in_avals, *out_avals) if has_extended_dtype(aval)}
+    if len(shapes) > 1:
+        raise TypeError(f"{primitive}: arrays of dtypes with elements of several shapes must be converted to one dtype")
+    (sizes,) = shapes
 
     def bind(*xs: Any) -> Sequence[Any]:
         out = primitive.bind(*xs, **params)
@@ -90,6 +110,8 @@ def _mapped(
 
     def over(*xs: Any) -> list[Any]:
         outs, dims_out = batch_flat(fun, axis, xs, dims)
+        if None not in dims and any(dim is not None and to is None for dim, to in zip(dims_out, axes, strict=True)):
+            raise TypeError("the result depends on the numbers in the elements of an extended dtype")
         return [_with_axis(x, axis.size, dim, to) for x, dim, to in zip(outs, dims_out, axes, strict=True)]
 
     return over

@@ -14,8 +14,9 @@ from primax.core.dtypes import canonicalize_dtype
 from primax.core.errors import RuleError
 from primax.core.placement import without_placement
 from primax.extend.stablehlo.shape_ops import broadcast_in_dim
+from primax.interpreters.runtime.extended_array import physical_aval
 from primax.interpreters.runtime.ir_types import cached_ir_type
-from primax.interpreters.runtime.lowering import LoweringRuleContext, inline_jaxpr
+from primax.interpreters.runtime.lowering import LoweringRuleContext, inline_jaxpr, rule_of
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["broadcast_scalar", "lower_fun", "nary"]
@@ -25,7 +26,9 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callabl
     """A lowering rule from a function written in primax operations.
 
     Args:
-      fun: `(*arrays, **params)`, returns an array, or a list of them if `multiple_results`.
+      fun: `(*arrays, **params)`, returns an array, or a list of them if `multiple_results`. With the decorator
+        `physical_lowering`, and in rules that have it, it takes and returns the arrays of the elements of extended
+        dtypes; otherwise it takes and returns arrays of extended dtypes.
       multiple_results: that of the primitive.
     """
 
@@ -40,15 +43,18 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callabl
                 )
             return out if multiple_results else [out]
 
+        ins, outs = list(map(without_placement, ctx.avals_in)), ctx.avals_out
+        if getattr(rule_of(ctx)[1], "physical", False):
+            ins, outs = list(map(physical_aval, ins)), list(map(physical_aval, outs))
         # A program may be lowered outside of the `enable_x64` block in which it was traced.
-        avals = (*ctx.avals_in, *ctx.avals_out)
-        wide = enable_x64.value or any(canonicalize_dtype(aval.dtype) != aval.dtype for aval in avals)
+        wide = enable_x64.value or any(canonicalize_dtype(aval.dtype) != aval.dtype for aval in (*ins, *outs))
         with enable_x64(wide):
-            closed = trace_to_jaxpr(run, list(map(without_placement, ctx.avals_in)), name_of(fun))
+            closed = trace_to_jaxpr(run, ins, name_of(fun))
         return inline_jaxpr(ctx, closed, args)
 
     rule.__name__ = f"lower_fun({getattr(fun, '__name__', 'fun')})"
     rule.func = fun  # type: ignore[attr-defined]
+    rule.by_tracing = True  # type: ignore[attr-defined]
     return rule
 
 

@@ -12,7 +12,7 @@ from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.extend.provisional.arguments import canonical_axis
 from primax.extend.provisional.dividing import along_axis
-from primax.extend.provisional.elementwise import INEXACT, NUMERIC, Accepts
+from primax.extend.provisional.elementwise import INEXACT, NUMERIC, SUMMABLE, Accepts
 from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Rules, Table
@@ -243,7 +243,7 @@ def _logsumexp_jvp(primals: Any, tangents: Any, *, axis: int, reverse: bool) -> 
 
 def _rules(primitive: core.Primitive, monoid: Monoid) -> Rules:
     return {
-        "abstract_eval": _abstract_eval(primitive.name, NUMERIC),
+        "abstract_eval": _abstract_eval(primitive.name, SUMMABLE if monoid is ADD else NUMERIC),
         "batch": _batch(primitive),
         "sharding": along_axis("axis"),
         "lowering": {None: _window_lowering(monoid), "cpu": in_float32(_loop_lowering(monoid))},

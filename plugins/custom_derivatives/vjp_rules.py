@@ -216,6 +216,7 @@ def _lin_batch(
     return outs, [0] * len(outs)
 
 
+@mlir.physical_lowering
 def _lin_lowering(ctx: mlir.LoweringRuleContext, *args: Any, name: str, **params: Any) -> NoReturn:
     raise _refuse(name)
 

@@ -233,7 +233,8 @@ def _check_dimensions(side: str, aval: ShapedArray, contract: Any, batch: Any) -
 def _width(dtype: Any) -> tuple[Any, Any, Any, Any, Any]:
     """The sort key by which the wider of two dtypes is chosen, as in XLA."""
     if not isinstance(dtype, np.dtype):
-        raise TypeError(f"dot_general: operands must be numbers or booleans, got dtype {dtype}")
+        hint = dtypes.instead_of_arithmetic(dtype)
+        raise TypeError(f"dot_general: operands must be numbers or booleans, got dtype {dtype}{hint}")
     if dtypes.is_inexact(dtype):
         limits = dtypes.finfo(dtype)
         return dtypes.is_complex(dtype), limits.maxexp, limits.nmant, limits.bits, True

@@ -89,9 +89,7 @@ def register_dtype_serialization(dtype: dtypes.ExtendedDType, *, serialized_name
     if not isinstance(serialized_name, str):
         raise TypeError(f"{name}: serialized_name must be a str, got {serialized_name!r}")
     if serialized_name in dtypes_by_name or dtype in dtypes_by_name.values():
-        raise ValueError(
-            f"{name}: {dtype} and {serialized_name!r} must be new, got one of them again"
-        )
+        raise ValueError(f"{name}: {dtype} and {serialized_name!r} must be new, got one of them again")
     dtypes_by_name[serialized_name] = dtype
     return dtype
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
+from primax.extend import core, dtypes
 from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import canonical_shape, check_function, inserted
@@ -175,6 +175,9 @@ def _lowering(
         "unique_indices": unique_indices,
         "mode": mode,
     }
+    if dtypes.is_extended(ctx.avals_in[0].dtype):
+        params |= {"dimension_numbers": dimension_numbers, "update_jaxpr": update_jaxpr}
+        return mlir.lower_fun(lambda *xs: [_in_turn(*xs, **params)])(ctx, operand, indices)
     if mode is GatherScatterMode.CLIP:
         return _clip(ctx, operand, indices, dimension_numbers=dimension_numbers, update_jaxpr=update_jaxpr, **params)
     (windows,), _ = gather_p.result_types(tuple(ctx.avals_in), _gather_params(dimension_numbers, params))

@@ -141,7 +141,7 @@ RULES: Table = {
         "abstract_eval": _abstract_eval,
         "jvp": _jvp,
         "axis_batch": _batch,
-        "lowering": mlir.physical_lowering(mlir.lower_fun(_random_gamma, multiple_results=False)),
+        "lowering": mlir.lower_fun(_random_gamma, multiple_results=False),
         "sharding": _sharding_rule,
         "key_use": lambda uses, eqn, walk: walk.consumed(),
     },

@@ -261,7 +261,8 @@ def _abstract_eval(primitive: core.Primitive, monoid: Monoid) -> Callable[..., S
 
     def abstract_eval(operand: ShapedArray, *, axes: tuple[int, ...]) -> ShapedArray:
         if operand.dtype not in accepts:
-            raise TypeError(f"{name}: operand must be {accepts.name}, got {operand.str_short()}")
+            hint = accepts.instead(operand.dtype)
+            raise TypeError(f"{name}: operand must be {accepts.name}, got {operand.str_short()}{hint}")
         _check_axes(name, operand, axes)
         return ShapedArray(_without(operand.shape, axes), operand.dtype, operand.weak_type and not of_bits)
 
@@ -328,7 +329,8 @@ def reduce_region(
 def _arg_abstract_eval(name: str) -> Callable[..., ShapedArray]:
     def abstract_eval(operand: ShapedArray, *, axes: tuple[int, ...], index_dtype: Any) -> ShapedArray:
         if operand.dtype not in ORDERED:
-            raise TypeError(f"{name}: operand must be real, got {operand.str_short()}")
+            hint = ORDERED.instead(operand.dtype)
+            raise TypeError(f"{name}: operand must be real, got {operand.str_short()}{hint}")
         if not dtypes.is_integer(index_dtype):
             raise TypeError(f"{name}: index_dtype must be an integer dtype, got {index_dtype}")
         _check_axes(name, operand, axes)
@@ -431,6 +433,9 @@ def _reduce_batch(
 def _reduce_lowering(
     ctx: mlir.LoweringRuleContext, *args: Any, computation: core.ClosedJaxpr, dimensions: tuple[int, ...]
 ) -> Sequence[mlir.ir.Value]:
+    if any(dtypes.is_extended(aval.dtype) for aval in ctx.avals_in):
+        fold = lambda *xs: _folded(xs, computation=computation, dimensions=dimensions)  # noqa: E731
+        return mlir.lower_fun(fold)(ctx, *args)
     count = len(args) // 2
     return reduce_region(ctx, args[:count], args[count:], computation, dimensions)
 

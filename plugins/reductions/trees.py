@@ -11,7 +11,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.plugins.arithmetic import add
 from primax.plugins.bitwise import bitwise_or
-from primax.plugins.structural import concatenate, pad, reshape, rev, slice_in_dim, transpose
+from primax.plugins.structural import concatenate, expand_dims, pad, reshape, rev, slice_in_dim, transpose
 
 Combine = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 
@@ -106,6 +106,11 @@ def scan_along(combine: Combine, xs: Sequence[Any], axes: Sequence[int], reverse
 def _interleave(even: Any, odd: Any, axis: int, size: int) -> Array:
     """Elements at even positions and those at odd positions, in one array."""
     aval = get_aval(even)
+    if dtypes.is_extended(aval.dtype):  # such values may have no sums
+        last = [slice_in_dim(even, size // 2, None, 1, axis)] * (size % 2)
+        pairs = [expand_dims(x, (axis + 1,)) for x in (even, concatenate([odd, *last], axis))]
+        shape = (*aval.shape[:axis], size + size % 2, *aval.shape[axis + 1 :])
+        return slice_in_dim(reshape(concatenate(pairs, axis + 1), shape), 0, size, 1, axis)
     zero = np.zeros((), aval.dtype)[()]
     config = [(0, 0, 0)] * len(aval.shape)
 

@@ -143,10 +143,12 @@ def _limit(scalar: type, dtype: Any) -> float:
 
 
 def _convert_abstract_eval(operand: ShapedArray, *, new_dtype: Any, weak_type: bool) -> ShapedArray:
-    if dtypes.is_extended(operand.dtype) != dtypes.is_extended(new_dtype):
+    pair = (operand.dtype, new_dtype)
+    if operand.dtype != new_dtype and any(map(dtypes.is_extended, pair)):
+        hint = max(map(dtypes.instead_of_arithmetic, pair), key=len)
         raise ArgumentError(
-            f"convert_element_type: new_dtype must be extended if and only if operand is, "
-            f"got {new_dtype} for {operand.str_short()}{dtypes.instead_of_arithmetic(operand.dtype)}"
+            "convert_element_type: an extended dtype cannot be converted to or from another dtype, "
+            f"got {new_dtype} for {operand.str_short()}{hint}"
         )
     return ShapedArray(operand.shape, new_dtype, weak_type, vma=operand.vma)
 
@@ -214,7 +216,7 @@ def _bitcast_abstract_eval(operand: ShapedArray, *, new_dtype: Any) -> ShapedArr
     if operand.dtype != new_dtype and not all(dtypes.is_integer(d) or dtypes.is_floating(d) for d in pair):
         raise TypeError(
             f"bitcast_convert_type: dtypes must be integers or floats, "
-            f"got new_dtype {new_dtype} for {operand.str_short()}"
+            f"got new_dtype {new_dtype} for {operand.str_short()}{dtypes.instead_of_arithmetic(operand.dtype)}"
         )
     shape = operand.shape
     old_bits, new_bits = dtypes.itemsize_bits(operand.dtype), dtypes.itemsize_bits(new_dtype)

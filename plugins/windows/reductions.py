@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core
+from primax.extend import core, dtypes
 from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.computations import Interpreted, elementwise, read_operands, require_pure, stage
@@ -296,6 +296,8 @@ def _general_lowering(
     operands, inits = args[:count], args[count:]
     if empty(ctx):
         return [mlir.broadcast_scalar(init, aval) for init, aval in zip(inits, ctx.avals_out, strict=True)]
+    if any(dtypes.is_extended(aval.dtype) for aval in ctx.avals_in):
+        return mlir.lower_fun(lambda *xs: _folded(xs, jaxpr=jaxpr, **params))(ctx, *args)
     return window_region(ctx, ctx.avals_out, operands, inits, jaxpr, params, ctx.avals_in[0].shape)
 
 

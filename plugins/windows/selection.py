@@ -272,6 +272,9 @@ def _scatter_abstract_eval(
     **params: Any,
 ) -> ShapedArray:
     name = "select_and_scatter"
+    if dtypes.is_extended(operand.dtype):
+        hint = dtypes.instead_of_arithmetic(operand.dtype)
+        raise TypeError(f"{name}: operand must be an array of numbers or booleans, got {operand.str_short()}{hint}")
     _check_source(name, source, operand, params)
     if init_value.shape or init_value.dtype != operand.dtype:
         raise TypeError(
