@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ from primax.core.avals import NO_VALUE, ShapedArray, get_aval
 from primax.core.caller import is_surface
 from primax.core.derivation import Derivation, DerivedRule, function_of
 from primax.core.diagnostics import rule_error, shorten, user_line
-from primax.core.dtypes import float0
+from primax.core.dtypes import ExtendedDType, float0
 from primax.core.effects import Effect, Mutates, OperandEffect
 from primax.core.errors import MissingRuleError, RuleError
 from primax.core.rules import location, transpose_rules
@@ -118,6 +119,8 @@ def with_effects(where: str, declared: Mapping[str, Any], effects: Any, mutates:
     if rules.get("jvp") is derive.from_impl:
         rules["jvp"] = _Wrapped(derive.from_impl, _with_primal_bound)
     rules["effectful_abstract_eval"] = _WithEffects(rules.pop("abstract_eval"), all_effects)
+    if mutates and callable(rules.get("impl")) and not isinstance(rules["impl"], Derivation):
+        rules["impl"] = _refusing_arrays(where.removeprefix("define_primitive"), rules["impl"], mutates)
     return {**dict.fromkeys(declared), **rules}
 
 
@@ -126,6 +129,26 @@ def _with_primal_bound(jvp: Rule, primitive: Any) -> Rule:
 
     def rule(primals: Any, tangents: Any, /, **params: Any) -> Any:
         return primitive.bind(*primals, **params), jvp(primals, tangents, **params)[1]
+
+    return rule
+
+
+def _require_mutable(primitive: Any, avals: Sequence[Any], mutates: Sequence[int]) -> None:
+    for i in mutates:
+        if i < len(avals) and isinstance(avals[i], ShapedArray) and not isinstance(avals[i].dtype, ExtendedDType):
+            raise TypeError(
+                f"{primitive}: argument {i}, which is declared in mutates, must have a mutable type, got an array of "
+                f"type {avals[i].str_short()}; arrays are not written to: return the new array instead"
+            )
+
+
+def _refusing_arrays(name: str, impl: Rule, mutates: Sequence[int]) -> Rule:
+    """An impl that refuses arrays as arguments that it would write to."""
+
+    @functools.wraps(impl)
+    def rule(*args: Any, **params: Any) -> Any:
+        _require_mutable(name.strip("()"), [_type_or_none(x) for x in args], mutates)
+        return impl(*args, **params)
 
     return rule
 
@@ -145,7 +168,10 @@ class _WithEffects(Derivation):
         if isinstance(types, Derivation):
             types = function_of(types.rule_for(where, primitive, "abstract_eval", others))
 
+        mutates = [effect.operand for effect in self.effects if isinstance(effect, Mutates)]
+
         def rule(*avals: Any, **params: Any) -> Any:
+            _require_mutable(primitive, avals, mutates)
             return types(*avals, **params), self.effects
 
         rule.__name__ = f"types_and_effects({primitive})"

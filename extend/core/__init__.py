@@ -52,6 +52,7 @@ from primax.core.trace import Tracer, current_trace, set_current_trace
 from primax.extend import dtypes
 from primax.extend import options as config
 from primax.extend.core import primitives
+from primax.extend.core.aval_errors import missing_attribute
 from primax.extend.core.from_jax import Primitive, Trace
 from primax.extend.core.names import (
     TraceTag,
@@ -74,6 +75,8 @@ from primax.extend.linear_util import DebugInfo
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.eval import ensure_compile_time_eval, eval_trace, get_opaque_trace_state
 from primax.interpreters.staging import trace_to_jaxpr
+
+AbstractValue.__getattr__ = missing_attribute  # type: ignore[attr-defined]
 
 __all__ = [
     "AbstractToken",

@@ -24,7 +24,7 @@ from primax.core.avals import (
     get_aval,
     same_type,
 )
-from primax.extend import dtypes
+from primax.extend import core, dtypes
 from primax.extend.provisional.sharding import AvalSharding
 
 SWAPPED = np.array([1.0, 2.0, 3.0], np.dtype(np.float32).newbyteorder("S"))
@@ -369,3 +369,41 @@ def test_shapes_of_objects_with_a_shape_need_no_array():
             raise ValueError("not now")
 
     assert (pnp.shape(Lazy()), pnp.ndim(Lazy()), pnp.size(Lazy())) == ((2, 3), 2, 6)
+
+
+def test_a_value_whose_aval_is_not_that_of_an_array_is_refused_with_what_is_missing():
+    class Money:
+        pass
+
+    class MoneyAval(core.AbstractValue):
+        def str_short(self):
+            return "money"
+
+    registry = core.Registry("bank", {})
+    registry.aval(Money, lambda money: MoneyAval())
+    spend_p = core.Primitive("spend")
+    spend_p.def_abstract_eval(lambda aval: aval)
+    spend_p.def_impl(lambda money: money)
+    money, spend, xs = Money(), spend_p.bind, np.ones(2)
+    for fun, missing in {
+        lambda: px.jit(spend)(money): "values of type money have no shape",
+        lambda: px.grad(spend)(money): "grad: values of type money have no dtype",
+        lambda: px.vmap(spend)(money): "vmap: values of type money have no shape",
+        lambda: px.lax.scan(lambda c, x: (spend(c), x), money, xs): "scan: values of type money have no dtype",
+        lambda: px.numpy.sin(money): "values of type money have no dtype",
+    }.items():
+        with pytest.raises(TypeError, match=missing) as caught:
+            fun()
+        for remedy in (
+            "their aval, MoneyAval",
+            "pytree",
+            "extend.dtypes",
+            "to_tangent_aval",
+            "array_protocol(MoneyAval",
+        ):
+            assert remedy in str(caught.value)
+    with pytest.raises(TypeError, match="no tangents: MoneyAval has no to_tangent_aval"):
+        px.jvp(spend, (money,), (money,))
+    assert not hasattr(MoneyAval(), "shape")
+    assert not hasattr(MoneyAval(), "other")
+    registry.roll_back()

@@ -271,10 +271,37 @@ def test_effects_are_declared_by_operand_and_no_transformation_loses_them():
     np.testing.assert_allclose(px.jit(px.grad(lambda x: p.bind(x, Y).sum()))(X), Y)
 
 
-def test_an_operand_that_is_written_to_is_declared():
-    p = define_primitive("poke", impl=lambda k, x: x, out_like=1, mutates=(0,), nondiff=(0,), lowering=FROM_IMPL)
-    assert px.make_jaxpr(lambda x, k: p.bind(k, x))(X, 1.0).effects == {Mutates(1)}
-    assert px.jit(p.bind)(1.0, X).tolist() == X.tolist()
+class _Cell:
+    """A value that can be written to."""
+
+    value = 0.0
+
+
+class _CellType(core.AbstractValue):
+    def __eq__(self, other):
+        return type(other) is _CellType
+
+    def __hash__(self):
+        return hash(_CellType)
+
+
+core.Registry("cells", {}).aval(_Cell, lambda cell: _CellType())
+
+
+def _poke(cell, x):
+    cell.value = x
+    return x
+
+
+def test_an_operand_that_is_written_to_is_declared_and_is_no_array():
+    p = define_primitive("poke", impl=_poke, out_like=1, mutates=(0,), nondiff=(0,), lowering=FROM_IMPL)
+    cell = _Cell()
+    assert px.make_jaxpr(lambda x, k: p.bind(k, x))(X, cell).effects == {Mutates(1)}
+    assert p.bind(cell, X).tolist() == cell.value.tolist() == X.tolist()
+    said = r"poke: argument 0, which is declared in mutates, must have a mutable type, got an array of type f32\["
+    for fun in (p.bind, px.jit(p.bind), px.make_jaxpr(p.bind)):
+        with pytest.raises(TypeError, match=said):
+            fun(X, X)
 
 
 def _clear_first(x, y):
@@ -284,8 +311,9 @@ def _clear_first(x, y):
 
 def test_the_kit_tells_of_operands_that_are_changed_unless_that_is_declared():
     outcomes = {}
-    for name, declared in (("sly", {}), ("frank", {"mutates": (0,)})):
-        p = define_primitive(name, impl=_clear_first, abstract_eval=lambda x, y: y, **declared)
+    frank = {"abstract_eval": None, "effectful_abstract_eval": lambda x, y: (y, {Mutates(0)})}
+    for name, declared in (("sly", {}), ("frank", frank)):
+        p = define_primitive(name, impl=_clear_first, **{"abstract_eval": lambda x, y: y, **declared})
         sample_sources[p] = [Sample([X, Y])]
         try:
             *_, outcomes[name] = [check.run() for check in iter_checks(p, only=["inputs_unchanged"])]
