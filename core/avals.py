@@ -31,9 +31,7 @@ class AbstractValue:
 
     def to_tangent_aval(self) -> AbstractValue:
         """The type of tangents of values of this type."""
-        raise TypeError(
-            f"values of type {self.str_short()} have no tangents: {type(self).__name__} has no to_tangent_aval"
-        )
+        raise TypeError(f"values of type {self.str_short()} have no tangents: no {type(self).__name__}.to_tangent_aval")
 
     def strip_weak_type(self) -> AbstractValue:
         """This type without its weak-type flag."""
@@ -41,11 +39,11 @@ class AbstractValue:
 
     def mapped(self, size: int, dim: int | None) -> AbstractValue:
         """The type of one element along `dim`, an axis of length `size`."""
-        raise TypeError(f"values of type {self.str_short()} cannot be mapped over: {type(self).__name__} has no mapped")
+        raise TypeError(f"values of type {self.str_short()} cannot be mapped over: no {type(self).__name__}.mapped")
 
     def unmapped(self, size: int, dim: int | None) -> AbstractValue:
         """The type of `size` values of this type stacked along a new axis `dim`."""
-        raise TypeError(f"values of type {self.str_short()} cannot be stacked: {type(self).__name__} has no unmapped")
+        raise TypeError(f"values of type {self.str_short()} cannot be stacked: no {type(self).__name__}.unmapped")
 
     def str_short(self) -> str:
         """A short text for jaxprs and messages."""
