@@ -59,16 +59,19 @@ def run(arguments: argparse.Namespace) -> int:
         warn_of_inactive(records)
         raise UsageError(_unknown(arguments.plugin, [record.name for record in records]))
     host.activate_plugin(arguments.plugin)
-    known = {name: host.primitives[name] for name in host.record(arguments.plugin).primitives}
+    record = host.record(arguments.plugin)
+    names = dict.fromkeys([*record.primitives, *(rule.name for rule in record.rules)])
+    known = {name: host.primitives[name] for name in names if name in host.primitives}
     chosen = [look_up("primitive of this plugin", name, known) for name in arguments.primitive or ()]
     testing: Any = import_module("primax.extend.testing")  # 30 ms that other commands do not spend
+    known_checks = import_module("primax.extend.testing.runner").known_checks()
     for name in arguments.only or ():
-        look_up("check", name, testing.CHECKS)
+        look_up("check", name, known_checks)
     values: Any = import_module("primax.extend.testing.values")
     start = time.perf_counter()
     with contextlib.redirect_stdout(sys.stderr), values.directions_of_seed(arguments.seed):
-        checks = testing.iter_checks(*(chosen or (arguments.plugin,)), only=arguments.only)
-        report = testing.Report(map(_run, checks))
+        checks = testing.iter_checks(arguments.plugin, only=arguments.only)
+        report = testing.Report(_run(check) for check in checks if not chosen or check.primitive in chosen)
     seconds = time.perf_counter() - start
     if arguments.json:
         used = experimental_features(host.record(arguments.plugin))

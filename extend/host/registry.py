@@ -25,7 +25,7 @@ from primax.core.operand import install_operators, operator_names
 from primax.core.primitive import Primitive
 from primax.core.rules import Provenance, RuleTable, rule_tables
 from primax.core.trusted_modules import belongs, built_in
-from primax.extend.host.contributions import contributions, sample_sources
+from primax.extend.host.contributions import contributions, declared_differences, sample_sources
 from primax.extend.host.override_policy import Consents
 from primax.extend.provisional.sharding_rule import implied_rule
 
@@ -114,6 +114,7 @@ class Registry:
         unsupported: Mapping[str, str] | None = None,
         override: bool = False,
         experimental: bool = False,
+        differs: Mapping[str, str] | None = None,
         samples: Sequence[SampleSource] = (),
         **given: Any,
     ) -> None:
@@ -125,6 +126,8 @@ class Registry:
           override: whether to replace existing rules.
           experimental: whether the author accepts that rules of experimental kinds may change in any release. Otherwise
             `primax check` and `primax plugins` say so.
+          differs: for kinds of overriding rules that give other results than the rules that they replace, the reason;
+            the conformance kit compares the others.
           samples: samples of the primitive, as for the method `samples`.
           given: rules by kind: impl, abstract_eval, jvp, transpose, batch, lowering and the other keys of
             `rule_tables`. A lowering may be a mapping from platforms to rules, with None for all others. None
@@ -139,15 +142,22 @@ class Registry:
             raise TypeError(f"registry.define: primitive must be a Primitive, got {primitive!r}")
         if not isinstance(override, bool):
             raise TypeError(f"registry.define({primitive}): override must be True or False, got {override!r}")
+        where = f"registry.define({primitive})"
+        differs = _require_reasons(f"{where}: differs", {} if differs is None else differs)
+        if differs and not (override and differs.keys() <= given.keys()):
+            raise TypeError(f"{where}: differs must be for rules that are given with override=True, got {[*differs]}")
         not_entered.discard(primitive)
         rules.loader.load_family(primitive)
         rules.load_plugins()
         unsupported = unsupported or {}
-        flat = rules_to_enter(f"registry.define({primitive})", primitive, given, unsupported)
+        flat = rules_to_enter(where, primitive, given, unsupported)
         with undo_log.recording(self.undos):
             self._claim(primitive)
             for (kind, key), rule in flat.items():
                 self._enter_rule(primitive, rule_tables[kind], key, rule, override, experimental)
+            if override:
+                kept = {k: v for k, v in declared_differences.get(primitive, {}).items() if k not in given}
+                undo_log.put(declared_differences, primitive, {**kept, **differs})
             for kind, reason in unsupported.items():
                 undo_log.put(rule_tables[kind].unsupported, primitive, reason)
                 self._log("unsupported", self._key_of(primitive), kind)
@@ -636,6 +646,20 @@ def _require_known(where: str, names: Iterable[str], known: Collection[str]) -> 
         if hint and len(listed) > 40:
             raise TypeError(f"{where} must be known ones, got {unknown!r}{hint}")
         raise TypeError(f"{where} must be among {', '.join(listed)}, got {unknown!r}{hint}")
+
+
+def _require_reasons(where: str, reasons: Any) -> dict[str, str]:
+    """A mapping from kinds of rules to reasons.
+
+    Raises:
+      TypeError: it is not one.
+    """
+    _require_type(f"{where} must be a mapping from kinds of rules to reasons", reasons, Mapping)
+    _require_known(f"{where}: rule kinds", reasons, rule_tables)
+    for kind, reason in reasons.items():
+        if not (isinstance(reason, str) and reason):
+            raise TypeError(f"{where} must give the reason for {kind} as text, got {reason!r}")
+    return dict(reasons)
 
 
 def _require_type(must: str, value: Any, kind: type) -> None:

@@ -6,7 +6,7 @@ import inspect
 import json
 import time
 import unittest
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -53,6 +53,8 @@ from primax.extend.testing.evaluation import (
 from primax.extend.testing.hazards import check_key_use, check_makes_nan
 from primax.extend.testing.interpretation import check_interpret
 from primax.extend.testing.platforms import check_platforms
+from primax.extend.testing.kinds import check_of_kind, further_kinds, statement_of_kind
+from primax.extend.testing.overrides import check_override, overridden
 from primax.extend.testing.precision import check_linear_arguments, check_own_dtype
 from primax.extend.testing.printing import check_print
 from primax.extend.testing.refusals import check_refusals
@@ -116,6 +118,7 @@ _FUNCTIONS: dict[str, tuple[Callable[[Case], None], tuple[str, ...]]] = {
     "vmap_of_grad": (check_vmap_of_grad, ("jvp", "transpose", "batch")),
     "grad_of_vmap": (check_grad_of_vmap, ("batch", "jvp", "transpose")),
     "grad_of_jit": (check_grad_of_jit, ("jvp", "transpose")),
+    "override": (check_override, ()),
 }
 
 _NOT_WHERE_SINGULAR = frozenset(
@@ -131,8 +134,6 @@ _NOT_WHERE_SINGULAR = frozenset(
         "complex_derivatives",
     )
 )
-
-_LAST = list(_FUNCTIONS)[-1]
 
 CHECKS: dict[str, str] = {
     "metadata": f"The file {metadata.FILE} of a plugin's package lists the entries of the plugin.",
@@ -167,6 +168,9 @@ class Check:
       error: the fault that a check without a sample found; empty if there is none.
       of: the name of the plugin, for a check of a plugin.
       hint: why there is nothing to check; empty if there is something.
+      function: what runs the check of a sample.
+      kinds: the kinds of rules that it tests.
+      last: whether it is the last check of its sample.
       findings: the failures of the primitive so far, which may explain others.
     """
 
@@ -176,6 +180,9 @@ class Check:
     error: str = ""
     of: str = ""
     hint: str = ""
+    function: Callable[[Case], None] = lambda case: None
+    kinds: tuple[str, ...] = ()
+    last: bool = False
     findings: Findings = field(default_factory=Findings, repr=False)
 
     @property
@@ -188,7 +195,7 @@ class Check:
         start = time.perf_counter()
         with traceback_filtering("off"):  # lines of primax say which rule has raised an error
             attempt = self._attempt()
-        if self.case is not None and self.name == _LAST:
+        if self.case is not None and self.last:
             self.case.forget()
         return self._outcome(attempt, time.perf_counter() - start)
 
@@ -220,7 +227,7 @@ class Check:
             return _Attempt("not run", "the sample is a singular point")
         if self.case.reverse_only and self.name in _IN_FORWARD_MODE:
             return _Attempt("not run", "its derivative is for reverse mode only")
-        function, kinds = _FUNCTIONS[self.name]
+        function, kinds = self.function, self.kinds
         try:
             function(self.case)
         except NotRun as reason_:
@@ -267,17 +274,54 @@ def _plugin(primitive: Primitive) -> str:
     return primitive.plugin or ""
 
 
-def _checks_of(primitive: Primitive, samples: list[Sample]) -> Iterator[Check]:
+def _checks_of(primitive: Primitive, samples: list[Sample], kinds: Collection[str] | None = None) -> Iterator[Check]:
+    """The checks of a primitive with some samples; with kinds of rules, only the checks of these."""
     labels = [sample.name or str(i) for i, sample in enumerate(samples)]
+    functions = _functions_of(primitive, kinds)
     findings = Findings()
     for sample, label in zip(samples, labels, strict=True):
         case = Case(primitive, sample, label, samples)
-        for name in _FUNCTIONS:
-            yield Check(primitive, name, case, findings=findings)
+        last = list(functions)[-1] if functions else ""
+        for name, (function, blamed) in functions.items():
+            yield Check(primitive, name, case, function=function, kinds=blamed, last=name == last, findings=findings)
 
 
-def _checks(primitive: Primitive) -> Iterator[Check]:
-    """The check that a primitive has samples, and then its checks with each sample."""
+def _functions_of(primitive: Primitive, kinds: Collection[str] | None) -> dict[str, _Function]:
+    """The checks that apply to a primitive, by name: those of primax, and those of further kinds of its rules."""
+    functions = {
+        name: (function, blamed)
+        for name, (function, blamed) in _FUNCTIONS.items()
+        if kinds is None or not {*blamed, *_ALSO_OF.get(name, ())}.isdisjoint(kinds)
+    }
+    if kinds is not None and any(table.kind in kinds for table, _ in overridden(primitive)):
+        functions["override"] = _FUNCTIONS["override"]
+    for kind in further_kinds():
+        table = rule_tables[kind]
+        if primitive in table.functions and (kinds is None or kind in kinds):
+            functions[_name_of_kind(kind)] = check_of_kind(kind), (kind,)
+    for kind in kinds or ():
+        if not any(kind in {*blamed, *_ALSO_OF.get(name, ())} for name, (_, blamed) in functions.items()):
+            functions[_name_of_kind(kind)] = check_of_kind(kind), (kind,)
+    return functions
+
+
+_Function = tuple[Callable[[Case], None], tuple[str, ...]]
+
+# Kinds of rules that a check also uses, although it does not blame them first.
+_ALSO_OF = {"lowering": ("impl",), "dtypes": ("impl",), "shapes": ("impl",), "weak_types": ("impl",)}
+
+
+def _name_of_kind(kind: str) -> str:
+    return f"{kind}_rule" if kind in CHECKS else kind
+
+
+def known_checks() -> dict[str, str]:
+    """The statements that checks test, by the names of the checks: primax's, and those of further kinds of rules."""
+    return {**CHECKS, **{_name_of_kind(kind): statement_of_kind(kind) for kind in further_kinds()}}
+
+
+def _checks(primitive: Primitive, kinds: Collection[str] | None = None) -> Iterator[Check]:
+    """The check that a primitive has samples, and then its checks with each sample; see `_checks_of`."""
     try:
         samples = samples_of(primitive)
     except Exception as error:
@@ -285,9 +329,10 @@ def _checks(primitive: Primitive) -> Iterator[Check]:
         at = f"\nraised at {place}" if place else ""
         yield Check(primitive, "samples", None, f"its samples cannot be made: {type(error).__name__}: {error}{at}")
         return
-    unknown = sorted({name for sample in samples for name in sample.skip} - CHECKS.keys())
+    known = known_checks()
+    unknown = sorted({name for sample in samples for name in sample.skip} - known.keys())
     if unknown:
-        hint = nearest(unknown[0], CHECKS)
+        hint = nearest(unknown[0], known)
         yield Check(primitive, "samples", None, f"skip of a sample must name checks, got {unknown[0]!r}{hint}")
         return
     if not samples:
@@ -297,7 +342,7 @@ def _checks(primitive: Primitive) -> Iterator[Check]:
         )
         return
     yield Check(primitive, "samples", None)
-    yield from _checks_of(primitive, samples)
+    yield from _checks_of(primitive, samples, kinds)
 
 
 def _flat(target: Any) -> list[Primitive | str]:
@@ -313,19 +358,38 @@ def _flat(target: Any) -> list[Primitive | str]:
     return [leaf for item in target for leaf in _flat(item)]
 
 
-def _targets(target: Primitive | str) -> list[Primitive | str]:
-    """The primitives for a plugin's name or a primitive; the name itself if there are none.
+class _Target(NamedTuple):
+    """What to check.
 
-    For a plugin that only gives rules to primitives of others, these primitives.
+    Attributes:
+      primitive: a primitive; None for a plugin that has entered nothing.
+      plugin: the name of the plugin, if one was named.
+      kinds: for a primitive of another plugin, the kinds of the rules that the plugin gives to it; None for all.
     """
+
+    primitive: Primitive | None
+    plugin: str = ""
+    kinds: frozenset[str] | None = None
+
+
+def _targets(target: Primitive | str) -> list[_Target]:
+    """The primitives of a plugin, and those of others that it gives rules to; or the one that is given."""
     if isinstance(target, Primitive):
-        return [target]
+        return [_Target(target)]
     host.activate()
     host.activate_plugin(target)
     record = host.record(target)
-    names = record.primitives or list(dict.fromkeys(rule.name for rule in record.rules))
-    known = [host.primitives[name] for name in names if name in host.primitives]
-    return [*known] if known or record.entries else [target]
+    kinds: dict[str, set[str]] = {}
+    for rule in record.rules:
+        if rule.name not in record.primitives:
+            kinds.setdefault(rule.name, set()).add(rule.kind.partition("[")[0])
+    own = [_Target(host.primitives[name], target) for name in record.primitives if name in host.primitives]
+    others = [
+        _Target(host.primitives[name], target, frozenset(given))
+        for name, given in kinds.items()
+        if name in host.primitives
+    ]
+    return own + others if own or others or record.entries else [_Target(None, target)]
 
 
 def iter_checks(*targets: Any, only: Iterable[str] | None = None) -> Iterator[Check]:
@@ -349,10 +413,10 @@ def iter_checks(*targets: Any, only: Iterable[str] | None = None) -> Iterator[Ch
             if "metadata" in chosen:
                 yield _check_of_metadata(name)
     for target in [target for leaf in leaves for target in _targets(leaf)]:
-        if isinstance(target, str):
-            yield Check(None, "samples", None, _NOTHING.format(target), target)
+        if target.primitive is None:
+            yield Check(None, "samples", None, _NOTHING.format(target.plugin), target.plugin)
             continue
-        for check in _checks(target):
+        for check in _checks(target.primitive, target.kinds):
             if check.name in chosen:
                 yield check
 
@@ -381,9 +445,10 @@ _NOTHING = (
 
 
 def _wanted(only: Iterable[str] | None) -> set[str]:
-    names = set(CHECKS if only is None else only)
-    for name in sorted(names - CHECKS.keys()):
-        raise ValueError(f"checks must be among {', '.join(CHECKS)}, got {name!r}{nearest(name, CHECKS)}")
+    known = known_checks()
+    names = set(known if only is None else only)
+    for name in sorted(names - known.keys()):
+        raise ValueError(f"checks must be among {', '.join(known)}, got {name!r}{nearest(name, known)}")
     return names
 
 
