@@ -52,9 +52,9 @@ from primax.extend.testing.evaluation import (
 )
 from primax.extend.testing.hazards import check_key_use, check_makes_nan
 from primax.extend.testing.interpretation import check_interpret
-from primax.extend.testing.platforms import check_platforms
 from primax.extend.testing.kinds import check_of_kind, further_kinds, statement_of_kind
 from primax.extend.testing.overrides import check_override, overridden
+from primax.extend.testing.platforms import check_platforms
 from primax.extend.testing.precision import check_linear_arguments, check_own_dtype
 from primax.extend.testing.printing import check_print
 from primax.extend.testing.refusals import check_refusals
@@ -291,9 +291,9 @@ def _functions_of(primitive: Primitive, kinds: Collection[str] | None) -> dict[s
     functions = {
         name: (function, blamed)
         for name, (function, blamed) in _FUNCTIONS.items()
-        if kinds is None or not {*blamed, *_ALSO_OF.get(name, ())}.isdisjoint(kinds)
+        if name != "override" and (kinds is None or not {*blamed, *_ALSO_OF.get(name, ())}.isdisjoint(kinds))
     }
-    if kinds is not None and any(table.kind in kinds for table, _ in overridden(primitive)):
+    if any(kinds is None or table.kind in kinds for table, _ in overridden(primitive)):
         functions["override"] = _FUNCTIONS["override"]
     for kind in further_kinds():
         table = rule_tables[kind]

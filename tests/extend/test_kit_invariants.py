@@ -143,7 +143,7 @@ def test_wrong_batches_of_undetermined_results_are_found():
     with registered(replace(UNIT, make=make)) as p:
         failed = {outcome.check: outcome.message for outcome in _reports(p, "batch", "jvp_of_vmap").failed}
     assert set(failed) == {"batch", "jvp_of_vmap"}
-    assert "invariant 1, mapped over an axis of size 3" in failed["batch"]
+    assert "invariant 1, mapped over an axis of size" in failed["batch"]
 
 
 def test_types_are_compared_whatever_is_determined():
