@@ -68,12 +68,13 @@ from primax.extend.core.names import (
     valid_jaxtype,
 )
 from primax.extend.core.samples import Sample
+from primax.extend.core.trace_states import get_opaque_trace_state
 from primax.extend.errors import ShardingTypeError
 from primax.extend.host.registry import Registry
 from primax.extend.lazy_names import explain_absent
 from primax.extend.linear_util import DebugInfo
 from primax.interpreters.runtime.array import Array
-from primax.interpreters.runtime.eval import ensure_compile_time_eval, eval_trace, get_opaque_trace_state
+from primax.interpreters.runtime.eval import ensure_compile_time_eval, eval_trace
 from primax.interpreters.staging import trace_to_jaxpr
 
 AbstractValue.__getattr__ = missing_attribute  # type: ignore[attr-defined]

@@ -201,6 +201,8 @@ def _enter_rules(form: BatchedPrimitive) -> None:
         provenance = rules.Provenance(of.module, "<derived>", 0, "derived from impl")
     for one, rule in rules_by_kind.items():
         rules.rule_tables[one].register_private(form, rule, provenance)
+    if getattr(rules.lowering_rules.functions.get(of), "func", None) is form.element_impl.impl:
+        rules_by_kind["lowering"].func = rules_by_kind["impl"]  # type: ignore[attr-defined]  # one program
 
 
 def _impl(form: BatchedPrimitive) -> Rule:

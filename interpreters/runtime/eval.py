@@ -10,15 +10,18 @@ from primax.core import rules
 from primax.core.avals import get_aval
 from primax.core.cache import epoch
 from primax.core.cache_keys import is_hashable, params_key
-from primax.core.errors import MissingRuleError
+from primax.core.errors import ConcretizationTypeError, MissingRuleError, TracerArrayConversionError
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.trace import Trace, Tracer, enter, install_eval_trace, set_current_trace, thread
+from primax.core.trace_state import fast_path_blockers, thread_blockers
 from primax.core.tree import result_registry
 from primax.core.tree.flatten import too_deep
 from primax.interpreters.impl_trace import ImplTrace, known_results
+from primax.interpreters.runtime import log
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.dispatch import fast_function
 from primax.interpreters.runtime.donation import explain_buffer_error
+from primax.interpreters.runtime.options import disable_jit
 from primax.interpreters.runtime.pipeline import compile_and_run
 from primax.interpreters.staging import trace_to_jaxpr
 
@@ -47,16 +50,27 @@ class EvalTrace(ImplTrace):
             function = primitive.programs.get(key)
         except TypeError:
             function = None
-        if function is not None:
+        blocked = function is not None and (fast_path_blockers or thread_blockers) and disable_jit.value
+        if function is not None and not (blocked and _is_staged(primitive)):
             try:
                 return function(*args)
-            except ValueError as error:
-                explain_buffer_error(error, primitive.name, args)
-                raise
-            except (SystemError, AttributeError, RecursionError):
-                _refuse_depth(primitive, args)
-                raise
+            except Exception as error:
+                _explain(error, primitive, args)
+                if not _is_staged(primitive):
+                    raise
         return self.evaluate(primitive, args, params, key)
+
+    def evaluate(self, primitive: Any, args: Any, params: dict[str, Any], key: Any) -> Any:
+        if _is_staged(primitive) and not disable_jit.value:
+            try:
+                if not primitive.result_types(tuple(map(get_aval, args)), params)[1]:
+                    return apply_primitive(primitive, *args, **params)
+            except Exception as error:  # operation by operation the impl may compute, or raises an error of its own
+                if isinstance(error, ConcretizationTypeError | TracerArrayConversionError):
+                    vars(primitive)["reads_values"] = rules.impl_rules[primitive]
+                    primitive.programs.clear()
+                    log.debug("%s is evaluated operation by operation, since its impl reads values", primitive)
+        return super().evaluate(primitive, args, params, key)
 
     def without_impl(self, primitive: Any, args: Any, params: dict[str, Any], programs: Any = None) -> Any:
         if primitive in rules.impl_rules.unsupported:
@@ -97,15 +111,24 @@ def apply_primitive(primitive: Any, /, *args: Any, **params: Any) -> Any:
             primitive.programs.put(key, function)
     try:
         return function(*args)
-    except (SystemError, AttributeError, RecursionError):
-        _refuse_depth(primitive, args)
+    except Exception as error:
+        _explain(error, primitive, args)
         raise
 
 
-def _refuse_depth(primitive: Any, args: Any) -> None:
-    """Raise an error for an argument that is a deep tree instead of an array; jaxlib would notice it too late."""
-    for x in args:
-        get_aval(x)
+def _explain(error: Exception, primitive: Any, args: Any) -> None:
+    """Raise a clearer error, if there is one, for a call of a compiled program that failed."""
+    if isinstance(error, ValueError):
+        explain_buffer_error(error, primitive.name, args)
+    elif isinstance(error, SystemError | AttributeError | RecursionError):
+        for x in args:  # a deep tree instead of an array, which jaxlib would notice too late
+            get_aval(x)
+
+
+def _is_staged(primitive: Any) -> bool:
+    """Whether evaluation compiles the impl rule as one program: the lowering is derived from it."""
+    impl, lowering = rules.impl_rules.functions.get(primitive), rules.lowering_rules.functions.get(primitive)
+    return impl is not None and getattr(lowering, "func", None) is impl is not vars(primitive).get("reads_values")
 
 
 def _dispatched(primitive: Any, params: dict[str, Any], key: Any) -> Any:
@@ -176,25 +199,3 @@ def ensure_compile_time_eval() -> Iterator[None]:
             yield
     finally:
         trace.end()
-
-
-class OpaqueTraceState:
-    """The current transformations, for comparison with another such state."""
-
-    __slots__ = ("_trace",)
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, trace: Any) -> None:
-        self._trace = trace
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, OpaqueTraceState) and self._trace is other._trace
-
-
-def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
-    """An opaque object for the active transformations, equal while they are the same.
-
-    Args:
-      convention: not used; there for code written for JAX.
-    """
-    return OpaqueTraceState(thread.trace)

@@ -12,6 +12,7 @@ import primax as px
 import primax.numpy as pnp
 from primax.extend import core, define_primitive, derive, testing
 from primax.extend.interpreters import ad, mlir
+from primax.interpreters import events
 
 
 def _blend(x, y, *, k):
@@ -162,3 +163,63 @@ def test_an_impl_that_takes_a_key_is_compiled():
 def test_derived_rules_pass_the_conformance_kit():
     report = testing.check_primitive(sums_p, X[:2], Y[:2])
     assert {"jvp", "transpose", "batch", "lowering"} <= {outcome.check for outcome in report.passed}
+
+
+def _series(x):
+    term = total = x
+    for k in range(1, 20):
+        term = term * x * x / (2 * k * (2 * k + 1))
+        total = total + term
+    return total
+
+
+def _compiled(monkeypatch, fun, *args):
+    """The result of a function, and the number of programs that its first evaluation compiles and runs."""
+    names = []
+    with monkeypatch.context() as patch:
+        patch.setattr(events, "durations", [lambda event, *_, fun_name: names.append((event, fun_name))])
+        out = fun(*args)
+    return out, sum(event == events.COMPILE for event, _ in names)
+
+
+def test_an_impl_from_which_a_lowering_is_derived_is_evaluated_as_one_program(monkeypatch):
+    calls = []
+
+    def impl(x):
+        calls.append(type(x))
+        return _series(x)
+
+    p = define_primitive("series", impl=impl, abstract_eval=FROM_IMPL, batch=FROM_IMPL, lowering=FROM_IMPL)
+    x = np.linspace(-1, 1, 11, dtype=np.float32)  # a shape that no other test has
+    for fun in (p.bind, px.vmap(p.bind)):
+        got, count = _compiled(monkeypatch, fun, x)
+        assert count == 1
+        calls.clear()
+        np.testing.assert_allclose(fun(x), got)
+        assert not calls
+        np.testing.assert_allclose(got, np.sinh(x), rtol=1e-6)
+    with px.disable_jit():
+        np.testing.assert_allclose(p.bind(x), got, rtol=1e-6)
+    by_hand = define_primitive("series", impl=impl, abstract_eval=FROM_IMPL, lowering=mlir.nary("stablehlo.negate"))
+    np.testing.assert_allclose([by_hand.bind(x), by_hand.bind(x)][1], got, rtol=1e-6)
+    assert [kind.__name__ for kind in calls].count("ndarray") == 3
+
+
+def test_an_impl_that_reads_values_is_evaluated_operation_by_operation():
+    def sized(x):
+        return x if x > 0 else -x
+
+    p = define_primitive("sized", impl=sized, abstract_eval=lambda x: x, lowering=FROM_IMPL)
+    assert [float(p.bind(x)) for x in (-2.0, 3.0, -4.0)] == [2, 3, 4]
+    seen = []
+    told = define_primitive(
+        "told", impl=lambda x: seen.append(float(x)) or x + 1, abstract_eval=lambda x: x, lowering=FROM_IMPL
+    )
+    assert [float(told.bind(x)) for x in (1.0, 2.0)] == [2, 3]
+    assert seen == [1, 2]
+    ranked = define_primitive(  # needs values only for some shapes
+        "ranked", impl=lambda x: x if x.ndim == 0 or x[0] > 0 else -x, abstract_eval=lambda x: x, lowering=FROM_IMPL
+    )
+    assert [np.ravel(ranked.bind(x)).tolist() for x in (X[0], X, -X)] == [[X[0]], X.tolist(), X.tolist()]
+    with pytest.raises(TypeError, match="incompatible shapes"):
+        define_primitive("added", impl=lambda x, y: x + y, abstract_eval=FROM_IMPL, lowering=FROM_IMPL).bind(X, X[:2])
