@@ -19,6 +19,7 @@ from primax.extend.testing.invariants import require_same
 from primax.extend.testing.programs import Program
 from primax.extend.testing.report import Failed, NotRun
 from primax.extend.testing.values import default_rtol, difference
+from primax.interpreters.rule_checks import needs_rule_checks
 from primax.interpreters.runtime import device_put
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.eval import eval_trace
@@ -138,6 +139,7 @@ def check_reference(case: Case) -> None:
     """The results agree with the sample's reference."""
     reference = case.sample.reference
     if reference is None:
+        _require_something_to_compare_with(case)
         raise NotRun("the sample gives no reference")
     native = case.native
     wants = reference(*native.args, **case.sample.params)
@@ -146,6 +148,23 @@ def check_reference(case: Case) -> None:
         raise Failed(f"the sample's reference must return {len(native.out_avals)} results, got {shorten(wants)}")
     wants = [np.asarray(x, aval.dtype) for x, aval in zip(wants, native.out_avals, strict=True)]
     _compare(native, wants, native.base(*native.args), "the reference", "the primitive")
+
+
+def _require_something_to_compare_with(case: Case) -> None:
+    """Something besides the lowering tells the values of the primitive: an impl or interpret rule, or a reference.
+
+    The families of primax are compared with NumPy, mpmath and jax by the tests of primax.
+    """
+    if case.sample is not case.siblings[0] or case.has("impl", "interpret") or not needs_rule_checks[case.primitive]:
+        return
+    if not case.has_lowering or any("reference" in s.skip or s.reference is not None for s in case.siblings):
+        return
+    raise Failed(
+        "nothing to compare with: there is no impl rule, and no sample has a reference, so a lowering of another "
+        "function would pass. Give Sample(..., reference=function) with the function in NumPy, or an impl rule; or "
+        "say why there is none: Sample(..., skip={'reference': reason})",
+        "lowering",
+    )
 
 
 def check_determinism(case: Case) -> None:
@@ -169,7 +188,11 @@ def check_parameters(case: Case) -> None:
     mine = case.native
     others = [sibling for sibling in case.siblings if sibling is not case.sample and _same_args(sibling, case.sample)]
     if not others:
-        raise NotRun("no other sample differs from this one only in parameters")
+        undeclared = case.sample.params and case.primitive._parameters is None
+        remedy = (
+            "; with define_primitive(..., parameters={name: type}) the kit draws other values" if undeclared else ""
+        )
+        raise NotRun(f"no other sample differs from this one only in parameters{remedy if undeclared else ''}")
     place = [sibling is case.sample for sibling in case.siblings].index(True)
     later = [other for other in others if any(other is sibling for sibling in case.siblings[place:])]
     if not later:  # the checks of earlier samples compare them with this one

@@ -33,6 +33,7 @@ from primax.extend.testing.composition import (
     check_vmap_of_jvp,
 )
 from primax.extend.testing.core_dimensions import check_core_dimensions
+from primax.extend.testing.declared import check_nondiff
 from primax.extend.testing.derivatives import (
     check_active_arguments,
     check_complex_derivatives,
@@ -54,9 +55,11 @@ from primax.extend.testing.hazards import check_key_use, check_makes_nan
 from primax.extend.testing.interpretation import check_interpret
 from primax.extend.testing.kinds import check_of_kind, further_kinds, statement_of_kind
 from primax.extend.testing.overrides import check_override, overridden
+from primax.extend.testing.parameters import check_equality, drawn_samples
 from primax.extend.testing.platforms import check_platforms
 from primax.extend.testing.precision import check_linear_arguments, check_own_dtype
 from primax.extend.testing.printing import check_print
+from primax.extend.testing.purity import check_global_state
 from primax.extend.testing.refusals import check_refusals
 from primax.extend.testing.registration import check_effects, check_program, check_registration
 from primax.extend.testing.report import Failed, NotRun, Outcome, Progress, Report
@@ -86,6 +89,8 @@ _FUNCTIONS: dict[str, tuple[Callable[[Case], None], tuple[str, ...]]] = {
     "core_dimensions": (check_core_dimensions, ("impl", "lowering", "abstract_eval")),
     "inputs_unchanged": (check_inputs_unchanged, ("impl",)),
     "parameters": (check_parameters, ("lowering",)),
+    "equality": (check_equality, ()),
+    "global_state": (check_global_state, ("impl", "lowering")),
     "weak_types": (check_weak_types, ("abstract_eval",)),
     "dtypes": (check_dtypes, ("abstract_eval", "lowering")),
     "shapes": (check_shapes, ("abstract_eval", "lowering")),
@@ -102,6 +107,7 @@ _FUNCTIONS: dict[str, tuple[Callable[[Case], None], tuple[str, ...]]] = {
     "sharding": (check_sharding, ("sharding",)),
     "partial_eval": (check_partial_eval, ("partial_eval_jaxpr",)),
     "tape": (check_tape, ("partial_eval",)),
+    "nondiff": (check_nondiff, ("jvp",)),
     "jvp": (check_jvp, ("jvp",)),
     "linearity": (check_linearity, ("jvp",)),
     "active_arguments": (check_active_arguments, ("jvp",)),
@@ -284,6 +290,15 @@ def _checks_of(primitive: Primitive, samples: list[Sample], kinds: Collection[st
         last = list(functions)[-1] if functions else ""
         for name, (function, blamed) in functions.items():
             yield Check(primitive, name, case, function=function, kinds=blamed, last=name == last, findings=findings)
+    functions = {name: entry for name, entry in functions.items() if name not in _NOT_OF_DRAWN}
+    for sample in drawn_samples(primitive, samples):
+        case = Case(primitive, sample, sample.name, samples)
+        last = list(functions)[-1] if functions else ""
+        for name, (function, blamed) in functions.items():
+            yield Check(primitive, name, case, function=function, kinds=blamed, last=name == last, findings=findings)
+
+
+_NOT_OF_DRAWN = frozenset(("parameters", "equality"))  # further values of a parameter need not change the results
 
 
 def _functions_of(primitive: Primitive, kinds: Collection[str] | None) -> dict[str, _Function]:
