@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import enum
 import inspect
+import itertools
 import types
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -133,25 +134,24 @@ def _require_same_results(case: Case, name: str, value: Any, attribute: str, twi
         )
 
 
-def drawn_samples(primitive: Primitive, samples: Sequence[Sample]) -> list[Sample]:
-    """Samples with values of declared parameters that no sample has, as far as the type rule accepts them.
+def drawn_samples(primitive: Primitive, samples: Sequence[Sample]) -> Iterator[Sample]:
+    """Samples with values of declared parameters that no sample has, as far as the primitive accepts them.
 
     Args:
       primitive: the primitive.
       samples: its samples; each drawn one is one of these with another value of one parameter.
     """
-    drawn: list[Sample] = []
-    declared = primitive._parameters or {}
-    for name, kind in declared.items():
-        known = [sample.params[name] for sample in samples if name in sample.params]
-        values = [x for x in _domain(kind, known) if not any(_is(x, y) for y in known)]
-        count = 0
-        for value in values:
-            sample = next((s for s in samples if _accepts(primitive, s, name, value)), None)
-            if sample is not None and count < _MOST_VALUES:
-                count += 1
-                drawn.append(_with(sample, samples, name, value))
-    return drawn[:_MOST_SAMPLES]
+    drawn = (sample for name in primitive._parameters or () for sample in _drawn(primitive, samples, name))
+    yield from itertools.islice(drawn, _MOST_SAMPLES)
+
+
+def _drawn(primitive: Primitive, samples: Sequence[Sample], name: str) -> Iterator[Sample]:
+    """Samples with other values of one parameter."""
+    known = [sample.params[name] for sample in samples if name in sample.params]
+    values = [x for x in _domain((primitive._parameters or {})[name], known) if not any(_is(x, y) for y in known)]
+    accepted = ((value, next((s for s in samples if _accepts(primitive, s, name, value)), None)) for value in values)
+    drawn = (_with(sample, samples, name, value) for value, sample in accepted if sample is not None)
+    yield from itertools.islice(drawn, _MOST_VALUES)
 
 
 def _is(x: Any, y: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import json
 import time
 import unittest
@@ -282,19 +283,15 @@ def _plugin(primitive: Primitive) -> str:
 
 def _checks_of(primitive: Primitive, samples: list[Sample], kinds: Collection[str] | None = None) -> Iterator[Check]:
     """The checks of a primitive with some samples; with kinds of rules, only the checks of these."""
-    labels = [sample.name or str(i) for i, sample in enumerate(samples)]
+    cases = (Case(primitive, sample, sample.name or str(i), samples) for i, sample in enumerate(samples))
+    drawn = (Case(primitive, sample, sample.name, samples) for sample in drawn_samples(primitive, samples))
     functions = _functions_of(primitive, kinds)
+    of_drawn = {name: entry for name, entry in functions.items() if name not in _NOT_OF_DRAWN}
     findings = Findings()
-    for sample, label in zip(samples, labels, strict=True):
-        case = Case(primitive, sample, label, samples)
-        last = list(functions)[-1] if functions else ""
-        for name, (function, blamed) in functions.items():
-            yield Check(primitive, name, case, function=function, kinds=blamed, last=name == last, findings=findings)
-    functions = {name: entry for name, entry in functions.items() if name not in _NOT_OF_DRAWN}
-    for sample in drawn_samples(primitive, samples):
-        case = Case(primitive, sample, sample.name, samples)
-        last = list(functions)[-1] if functions else ""
-        for name, (function, blamed) in functions.items():
+    for case in itertools.chain(cases, drawn):
+        entries = functions if any(case.sample is sample for sample in samples) else of_drawn
+        last = list(entries)[-1] if entries else ""
+        for name, (function, blamed) in entries.items():
             yield Check(primitive, name, case, function=function, kinds=blamed, last=name == last, findings=findings)
 
 
