@@ -28,6 +28,9 @@ __all__ = [
     "fixpoint",
     "given",
     "held_types",
+    "interpret_branches",
+    "interpret_call",
+    "interpret_loop",
     "lifted",
     "linear_flags",
     "merge",
@@ -83,6 +86,59 @@ def closes_over(parameter: str) -> Callable[..., tuple[list[Any], dict[str, Any]
         return [*values, *args], {**params, parameter: program}
 
     return close_over
+
+
+def interpret_call(parameter: str) -> Callable[..., list[Any]]:
+    """The `interpret` rule of a primitive that calls the program in a parameter once, with its operands."""
+
+    def interpret(interpreter: Any, eqn: JaxprEqn, *values: Any) -> list[Any]:
+        def bind(program: ClosedJaxpr, args: Sequence[Any]) -> Any:
+            return eqn.primitive.bind(*args, **{**eqn.params, parameter: program})
+
+        return interpreter.call(eqn.params[parameter], values, bind)  # type: ignore[no-any-return]
+
+    return interpret
+
+
+def interpret_branches(parameter: str) -> Callable[..., list[Any]]:
+    """The `interpret` rule of a primitive that calls one of the programs in a parameter.
+
+    Operand 0 is the number of the program, which is clamped, or a condition; the others are the program's inputs.
+    Abstract interpreters join what the programs return, which is sound for any choice.
+    """
+
+    def interpret(interpreter: Any, eqn: JaxprEqn, index: Any, *values: Any) -> list[Any]:
+        return interpreter.branch(index, eqn.params[parameter], *values)  # type: ignore[no-any-return]
+
+    return interpret
+
+
+def interpret_loop(
+    condition: str, body: str, condition_consts: str | int = 0, body_consts: str | int = 0
+) -> Callable[..., list[Any]]:
+    """The `interpret` rule of a primitive that repeats a program while another one returns True.
+
+    Its operands are constants of the condition, constants of the body, and the carry. Abstract interpreters go on until
+    the values at the head of the loop settle, which is sound for any number of rounds.
+
+    Args:
+      condition: the parameter with the program from constants and carry to a boolean.
+      body: the parameter with the program from constants and carry to the next carry.
+      condition_consts: the number of constants of the condition, or the parameter that has it.
+      body_consts: the same for the body.
+    """
+
+    def interpret(interpreter: Any, eqn: JaxprEqn, *values: Any) -> list[Any]:
+        params = eqn.params
+        first, more = (params[n] if isinstance(n, str) else n for n in (condition_consts, body_consts))
+        tests, steps, carry = values[:first], values[first : first + more], values[first + more :]
+        return interpreter.loop(  # type: ignore[no-any-return]
+            lambda *xs: interpreter.interpret(params[condition], *tests, *xs),
+            lambda *xs: interpreter.interpret(params[body], *steps, *xs),
+            carry,
+        )
+
+    return interpret
 
 
 def nonzero_flags(tangents: Iterable[Any]) -> list[bool]:

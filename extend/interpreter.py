@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import count
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
+
 from primax.core import config, tree
+from primax.core.array_protocol import protocol_of
 from primax.core.avals import get_aval
-from primax.core.errors import MissingRuleError, RuleError
+from primax.core.errors import MissingRuleError, PluginError, RuleError
 from primax.core.jaxpr import ClosedJaxpr, JaxprEqn, Literal, jaxprs_in_params, last_uses
+from primax.core.lazy_tables import Table
 from primax.core.recursion import raised_recursion_limit
-from primax.core.rules import interpret_rules
+from primax.core.rules import RuleTable, explain_missing, interpret_rules, missing_error
 from primax.core.source_info import summarize
 from primax.core.trace import thread
+from primax.extend.host.plugin_host import host
+from primax.interpreters.batching import broadcast
 from primax.interpreters.partial_eval import close_over
 from primax.interpreters.staging import trace_to_jaxpr
 
@@ -22,6 +30,14 @@ __dir__ = __all__.copy
 
 Rule = Callable[..., Any]
 _R = TypeVar("_R", bound=Rule)
+
+constructs = Table("construct", __name__)  # branches and loops over arrays, which the plugin control_flow enters
+
+
+def _construct(name: str) -> Any:
+    if name not in constructs:
+        raise PluginError(f"{name} needs a plugin that is not active: {host.record('control_flow').reason}")
+    return constructs[name]
 
 
 def replay(eqn: JaxprEqn, values: Sequence[Any]) -> list[Any]:
@@ -75,9 +91,13 @@ class Interpreter:
 
     1. the rule that `rule` entered for the primitive, in the class or the nearest of its bases;
     2. the method `handle_<name of the primitive>`;
-    3. the `interpret` rule from the primitive's plugin, which tells every interpreter how to treat the primitive's
+    3. the rule in the interpreter's `table`, to which plugins add rules for their primitives;
+    4. the `interpret` rule from the primitive's plugin, which tells every interpreter how to treat the primitive's
        inner programs, such as the program of `jit`;
-    4. the method `default_higher_order` if the primitive has inner programs, otherwise `default`.
+    5. the method `default_higher_order` if the primitive has inner programs, otherwise `default`.
+
+    If a value stands for a set of arrays, such as an interval, define `join`. Branches and loops then give values for
+    every path that a program may take.
 
     >>> import primax as px
     >>> from primax.extend.core.primitives import sin_p
@@ -98,6 +118,12 @@ class Interpreter:
 
     rules: ClassVar[dict[Any, Rule]] = {}
     """The rules of this class by primitive, without those of its bases."""
+
+    table: ClassVar[RuleTable | None] = None
+    """A table of rules `(interpreter, eqn, *values)` that other plugins extend, as `core.new_rule_table` makes it."""
+
+    rounds: ClassVar[int] = 100
+    """With `join`: the number of rounds of a loop that are interpreted one by one before they are taken together."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -177,7 +203,16 @@ class Interpreter:
         return constant
 
     def primal(self, value: Any) -> Any:
-        """The array in a value, which decides a branch or the end of a loop."""
+        """The array in a value, which decides a branch or the end of a loop.
+
+        Raises:
+          TypeError: values stand for sets of arrays, which decide nothing.
+        """
+        if self.is_abstract:
+            raise TypeError(
+                f"{type(self).__name__}.primal: an abstract value decides no branch and no loop, got {value!r}; an "
+                "interpret rule must use interpreter.branch, interpreter.loop or interpreter.steps"
+            )
         return value
 
     def uniform(self, value: Any) -> Any:
@@ -195,23 +230,237 @@ class Interpreter:
         """The reverse of `unstack`."""
         return value
 
+    def join(self, x: Any, y: Any) -> Any:
+        """The value of a variable that has the one value or the other; a subclass defines it for abstract values.
+
+        It must stand for every array for which `x` or `y` stands.
+        """
+        raise NotImplementedError(f"{type(self).__name__}.join: define it if values stand for sets of arrays")
+
+    def widen(self, x: Any, y: Any) -> Any:
+        """The value at the head of a loop after many rounds, from those before and after one more; by default `y`.
+
+        It must stand for all arrays for which `y` does. Define it so that loops end, for example by an infinite bound
+        in place of one that grows.
+        """
+        return y
+
+    def same(self, x: Any, y: Any) -> bool:
+        """Whether two values are equal, so that a loop need not go on; by default whether their leaves are."""
+        (xs, x_tree), (ys, y_tree) = tree.flatten(x), tree.flatten(y)
+        return bool(x_tree == y_tree) and all(map(_equal, xs, ys))
+
+    def possible(self, value: Any, choices: int) -> Sequence[int]:
+        """With `join`: the branches, numbered from 0, that an index may select; by default all.
+
+        Args:
+          value: the value of the index, an integer that is clamped; or of a condition, whose branch 1 is that of True.
+          choices: the number of branches.
+        """
+        return range(choices)
+
+    def element(self, value: Any, index: int | None, length: int) -> Any:
+        """With `join`: the value of an element of an array along axis 0, for loops along arrays.
+
+        By default that element of each leaf. Override it, and `collect`, if one value stands for all elements.
+
+        Args:
+          value: the value of the array.
+          index: the position of the element; with None, the value must stand for all elements.
+          length: the number of elements.
+        """
+        if index is None:
+            return reduce(self.join, [self.element(value, i, length) for i in range(length)])
+        leaves, structure = tree.flatten(value)
+        if any(np.shape(leaf)[:1] != (length,) for leaf in leaves) or not leaves:
+            raise TypeError(
+                f"{type(self).__name__}.element: values must be pytrees of arrays with an axis 0 of length {length}, "
+                f"got {value!r}; override element and collect if a value stands for all elements of an array"
+            )
+        return tree.unflatten(structure, [protocol_of(get_aval(leaf)).index(leaf, index, 0) for leaf in leaves])
+
+    def collect(self, values: Sequence[Any], length: int) -> Any:
+        """The reverse of `element`: the value of an array, from those of its elements.
+
+        Args:
+          values: a value for each element, or a single one that stands for all.
+          length: the number of elements.
+        """
+        (_, structure), *_ = flat = [tree.flatten(value) for value in values]
+        columns = zip(*[leaves for leaves, _ in flat], strict=True)
+        if len(values) == length:
+            return tree.unflatten(structure, [protocol_of(get_aval(xs[0])).stack(list(xs), 0) for xs in columns])
+        return tree.unflatten(structure, [broadcast(xs[0], length, 0) for xs in columns])
+
+    @property
+    def is_abstract(self) -> bool:
+        """Whether values stand for sets of arrays, because the class defines `join`."""
+        return type(self).join is not Interpreter.join
+
+    def branch(self, index: Any, branches: Sequence[ClosedJaxpr | Rule], *values: Any) -> list[Any]:
+        """Interpret one of several programs, or with `join` all that are possible. For `interpret` rules.
+
+        Args:
+          index: the value of an integer, which is clamped, or of a condition.
+          branches: programs, or functions of values that return a list of values.
+          values: the values of their inputs.
+        """
+        functions = [self._function(branch) for branch in branches]
+        if not self.is_abstract:
+            uniform = [lambda *xs, f=function: list(map(self.uniform, f(*xs))) for function in functions]
+            return list(_construct("switch")(self.primal(index), uniform, *values))
+        chosen = list(dict.fromkeys(self.possible(index, len(functions))))
+        if not chosen:
+            raise ValueError(
+                f"{type(self).__name__}.possible: it must return one branch or more, got none for {index!r}"
+            )
+        return self._joined([functions[i](*values) for i in chosen])
+
+    def loop(self, goes_on: ClosedJaxpr | Rule, body: ClosedJaxpr | Rule, carry: Sequence[Any]) -> list[Any]:
+        """Interpret a loop that runs while a condition holds. For `interpret` rules.
+
+        With `join`, the result stands for the carry after any number of rounds after which the loop may end. The first
+        `rounds` rounds are interpreted one by one as long as the condition surely holds.
+
+        Args:
+          goes_on: a program, or function, from the values of the carry to a list with that of the condition.
+          body: a program, or function, from the values of the carry to those after a round.
+          carry: the values at the start.
+
+        Raises:
+          RuntimeError: the values at the head of the loop do not settle; `widen` must see to it.
+        """
+        condition, step = self._function(goes_on), self._function(body)
+        if not self.is_abstract:
+            start = list(map(self.uniform, carry))
+            return list(
+                _construct("while_loop")(
+                    lambda xs: self.primal(condition(*xs)[0]), lambda xs: list(map(self.uniform, step(*xs))), start
+                )
+            )
+        carry, ends = list(carry), []
+        for done in count():
+            chosen = self.possible(condition(*carry)[0], 2)
+            if 0 in chosen:
+                ends.append(carry)
+            if 1 not in chosen:
+                break
+            after = step(*carry)
+            if 0 not in chosen and done < self.rounds:
+                carry = after
+                continue
+            after, settled = self._settled(carry, after, done)
+            if settled:
+                break
+            carry = after
+        return self._joined(ends) if ends else carry  # without an end, no value is wrong
+
+    def steps(
+        self,
+        step: ClosedJaxpr | Rule,
+        carry: Sequence[Any],
+        arrays: Sequence[Any],
+        length: int,
+        *,
+        reverse: bool = False,
+        unroll: int | bool = 1,
+    ) -> tuple[list[Any], list[Any]]:
+        """Interpret a loop along arrays. For `interpret` rules.
+
+        Args:
+          step: a program, or function, from the values of the carry and of one element of each array, to a list of the
+            values of the carry and of elements of results.
+          carry: the values at the start.
+          arrays: the values of the arrays, whose axis 0 is that of the loop.
+          length: the number of steps; with `join` one or more.
+          reverse: whether the loop begins with the last elements.
+          unroll: as for `lax.scan`.
+
+        Returns:
+          The values of the last carry, and of the arrays of results.
+
+        Raises:
+          RuntimeError: the values at the head of the loop do not settle; `widen` must see to it.
+        """
+        function, n = self._function(step), len(carry)
+        if not self.is_abstract:
+
+            def run(xs: Any, elements: Any) -> tuple[Any, Any]:
+                outs = list(map(self.uniform, function(*xs, *elements)))
+                return outs[:n], outs[n:]
+
+            start, elements = list(map(self.uniform, carry)), list(map(self.unstack, arrays))
+            last, results = _construct("scan")(run, start, elements, length=length, reverse=reverse, unroll=unroll)
+            return list(last), list(map(self.stack, results))
+        carry = list(carry)
+        if length <= self.rounds:
+            rows: list[list[Any]] = []
+            for i in range(length)[:: -1 if reverse else 1]:
+                outs = function(*carry, *[self.element(x, i, length) for x in arrays])
+                carry, row = outs[:n], outs[n:]
+                rows.append(row)
+            columns = zip(*rows[:: -1 if reverse else 1], strict=True)
+            return carry, [self.collect(column, length) for column in columns]
+        elements = [self.element(x, None, length) for x in arrays]
+        for done in count():
+            outs = function(*carry, *elements)
+            after, settled = self._settled(carry, outs[:n], done)
+            if settled:
+                return outs[:n], [self.collect([x], length) for x in outs[n:]]
+            carry = after
+        raise AssertionError
+
+    def _function(self, program: ClosedJaxpr | Rule) -> Callable[..., list[Any]]:
+        """A program as a function of values."""
+        if isinstance(program, ClosedJaxpr):
+            return lambda *values: self.interpret(program, *values)
+        return lambda *values: list(program(*values))
+
+    def _joined(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
+        """For each result its value on any of several paths."""
+        return [reduce(self.join, column) for column in zip(*rows, strict=True)]
+
+    def _settled(self, before: Sequence[Any], after: Sequence[Any], done: int) -> tuple[list[Any], bool]:
+        """The values at the head of a loop after one more round, and whether they are those before it."""
+        joined = self._joined([before, after])
+        if done >= self.rounds:
+            joined = list(map(self.widen, before, joined))
+        if done >= 10 * self.rounds + 1000:
+            raise RuntimeError(
+                f"{type(self).__name__}: the values of a loop do not settle after {done} rounds; define widen(before, "
+                f"after) so that they do, got {before!r} before the last round and {joined!r} after it"
+            )
+        return joined, all(map(self.same, before, joined))
+
     def default(self, eqn: JaxprEqn, *values: Any) -> Any:
         """The result for a primitive without a rule; by default an error."""
+        self._refuse_unsupported(eqn)
         raise MissingRuleError(
             f"{self._missing(eqn)}\n"
             f"  Give one: @{type(self).__name__}.rule({eqn.primitive.name}_p) before a function "
-            "(interpreter, eqn, *values)."
+            f"(interpreter, eqn, *values){self._in_table(eqn)}."
         )
 
     def default_higher_order(self, eqn: JaxprEqn, *values: Any) -> Any:
         """The result for a primitive with inner programs and without a rule; by default an error."""
+        self._refuse_unsupported(eqn)
         held = ", ".join(name for name, value in eqn.params.items() if any(jaxprs_in_params({name: value})))
         raise MissingRuleError(
             f"{self._missing(eqn)}\n"
             f"  It has inner programs ({held}), and only its author knows how it uses them.\n"
             f"  Define {type(self).__name__}.handle_{eqn.primitive.name}(self, eqn, *values), or for all interpreters "
-            f"registry.define({eqn.primitive.name}_p, interpret=rule) in its plugin."
+            f"registry.define({eqn.primitive.name}_p, interpret=rule) in its plugin{self._in_table(eqn)}."
         )
+
+    def _in_table(self, eqn: JaxprEqn) -> str:
+        """How a plugin gives a rule to this kind of interpreters."""
+        kind = "" if self.table is None else self.table.kind
+        return kind and f"; or in a plugin, registry.define({eqn.primitive.name}_p, {kind}=rule)"
+
+    def _refuse_unsupported(self, eqn: JaxprEqn) -> None:
+        """Raise the error for a primitive of which a plugin says that it has no rule in the table."""
+        if self.table is not None and eqn.primitive in self.table.unsupported:
+            raise missing_error(self.table, eqn.primitive)(explain_missing(self.table, eqn.primitive))
 
     def call(
         self, closed: ClosedJaxpr, values: Sequence[Any], bind: Callable[[ClosedJaxpr, list[Any]], Sequence[Any]]
@@ -265,7 +514,10 @@ class Interpreter:
             rule: Rule | None = getattr(cls, "rules", {}).get(primitive)
             if rule is not None:
                 return rule
-        rule = getattr(type(self), f"handle_{primitive.name}", None) or interpret_rules.get_or_load(primitive)
+        rule = getattr(type(self), f"handle_{primitive.name}", None)
+        if rule is None and self.table is not None:
+            rule = self.table.get_or_load(primitive)
+        rule = rule or interpret_rules.get_or_load(primitive)
         if rule is not None:
             return rule
         return type(self).default_higher_order if any(jaxprs_in_params(eqn.params)) else type(self).default
@@ -286,3 +538,11 @@ class Interpreter:
                 method = f"{type(self).__name__}.handle_{eqn.primitive.name}"
                 remedy = f" Define {method} to treat its inner programs in another way."
             error.add_note(f"{prefix}{eqn.primitive}, used at {summarize(eqn.source_info)}.{remedy}")
+
+
+def _equal(x: Any, y: Any) -> bool:
+    """Whether two leaves of values are equal; NaN is equal to itself."""
+    if x is y:
+        return True
+    x, y = np.asarray(x), np.asarray(y)
+    return x.shape == y.shape and bool(np.all((x == y) | ((x != x) & (y != y))))

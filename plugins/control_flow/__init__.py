@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from primax.extend import core, hookimpl
+from primax.extend.interpreter import constructs
 from primax.extend.rule_types import Table
 from primax.plugins.control_flow import cond_rules, platforms, scan_rules, while_rules
 from primax.plugins.control_flow.compiled import run_compiled
@@ -50,3 +51,5 @@ RULES: Table = {
 def primax_register(registry: core.Registry) -> None:
     for primitive, rules in RULES.items():
         registry.define(primitive, samples=["primax.plugins.samples.control_flow:SAMPLES"], **rules)
+    for construct in (switch, while_loop, scan):
+        registry.enter("construct", constructs, construct.__name__, construct)

@@ -1,51 +1,27 @@
-"""The `interpret` rules of branches and loops, which build branches and loops over the interpreter's values."""
+"""The `interpret` rules of branches and loops, for the values of an interpreter."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from primax.core.array_protocol import protocol_of
 from primax.extend import core
-from primax.extend.core import Array
-from primax.plugins.control_flow.cond import switch
-from primax.plugins.control_flow.scan import scan
-from primax.plugins.control_flow.while_loop import while_loop
+from primax.extend.held_programs import interpret_branches, interpret_loop
 
-
-def interpret_cond(interpreter: Any, eqn: core.JaxprEqn, index: Any, *values: Any) -> Any:
-    def branch_of(program: core.ClosedJaxpr) -> Callable[..., Any]:
-        return lambda *operands: list(map(interpreter.uniform, interpreter.interpret(program, *operands)))
-
-    return switch(interpreter.primal(index), list(map(branch_of, eqn.params["branches"])), *values)
-
-
-def interpret_while(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
-    params = eqn.params
-    first, second = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
-
-    def goes_on(carry: Any) -> Array:
-        (out,) = interpreter.interpret(params["cond_jaxpr"], *values[:first], *carry)
-        return interpreter.primal(out)
-
-    def body(carry: Any) -> list[Any]:
-        return list(
-            map(interpreter.uniform, interpreter.interpret(params["body_jaxpr"], *values[first:second], *carry))
-        )
-
-    return while_loop(goes_on, body, list(map(interpreter.uniform, values[second:])))
+interpret_cond = interpret_branches("branches")
+interpret_while = interpret_loop("cond_jaxpr", "body_jaxpr", "cond_nconsts", "body_nconsts")
 
 
 def interpret_scan(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> list[Any]:
     params = eqn.params
     first, second = params["num_consts"], params["num_consts"] + params["num_carry"]
 
-    def step(carry: Any, elements: Any) -> tuple[Any, Any]:
-        outs = interpreter.interpret(params["jaxpr"], *values[:first], *carry, *elements)
-        outs = list(map(interpreter.uniform, outs))
-        return outs[: params["num_carry"]], outs[params["num_carry"] :]
+    def step(*xs: Any) -> list[Any]:
+        return interpreter.interpret(params["jaxpr"], *values[:first], *xs)
 
-    carry = list(map(interpreter.uniform, values[first:second]))
-    elements = list(map(interpreter.unstack, values[second:]))
-    options = {name: params[name] for name in ("length", "reverse", "unroll")}
-    last, results = scan(step, carry, elements, **options)
-    return [*last, *map(interpreter.stack, results)]
+    if params["length"] == 0 and interpreter.is_abstract:
+        empty = [protocol_of(v.aval).zeros(v.aval) for v in eqn.outvars[second - first :]]
+        return [*values[first:second], *map(interpreter.lift, empty)]
+    options = {name: params[name] for name in ("reverse", "unroll")}
+    last, results = interpreter.steps(step, values[first:second], values[second:], params["length"], **options)
+    return [*last, *results]

@@ -58,7 +58,11 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "gauss": [Sample([X], {"width": 2.0})],
         "cube": [Sample([X])],
     },
-    "docs/write-an-interpreter.md": {"bell": [Sample([X])], "tag": "it shows an interpret rule alone"},
+    "docs/write-an-interpreter.md": {
+        "bell": [Sample([X])],
+        "tag": "it shows an interpret rule alone",
+        "repeat": "as tag",
+    },
 }
 
 

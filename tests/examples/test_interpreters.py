@@ -12,7 +12,7 @@ from example_modules import example
 import primax as px
 import primax.numpy as pnp
 
-NAMES = ("inverse", "forward_laplacian", "cost_counter")
+NAMES = ("inverse", "forward_laplacian", "cost_counter", "interval_analysis")
 F32 = np.float32
 
 
@@ -25,6 +25,8 @@ def test_an_example_runs(name, capsys):
         hessian, forward = (line.split() for line in printed.splitlines())
         assert float(forward[-3]) == pytest.approx(float(hessian[-3]), rel=1e-4)
         assert float(forward[-2]) < 0.7 * float(hessian[-2])
+    elif name == "interval_analysis":
+        assert [line.split(":")[0].strip() for line in printed.splitlines()] == ["cond", "while", "scan"]
     else:
         assert len(printed.splitlines()) > 5
 
@@ -152,3 +154,41 @@ def test_costs_of_loops_and_branches_are_counted():
     counter = cost(lambda x: px.lax.switch(0, branches, x), x)
     assert counter.by(0)["exp"].flops == 2
     assert "sin" not in counter.by(0)
+
+
+def _random_function(rng, depth):
+    """A function of a number, with branches and loops that depend on it."""
+    a, b = map(F32, rng.uniform(-1.5, 1.5, 2))
+    kind = rng.integers(3) if depth == 0 else rng.integers(3, 6)
+    if kind < 3:
+        return (lambda x: a * x + b, lambda x: pnp.tanh(x - b), lambda x: pnp.sin(x) * a)[kind]
+    f, g = _random_function(rng, depth - 1), _random_function(rng, depth - 1)
+    xs = rng.uniform(-1, 1, 4).astype(F32)
+    if kind == 3:
+        return lambda x: px.lax.cond(x > b, f, g, f(x) - x)
+    if kind == 4:
+        most = rng.choice([3, 12])  # interpreted one by one, or until the bounds settle
+
+        def goes_on(state):
+            return (state[0] < most) & (state[1] < a)
+
+        return lambda x: px.lax.while_loop(goes_on, lambda s: (s[0] + 1, pnp.tanh(g(s[1]))), (0, x))[1]
+
+    def step(carry, element):
+        return f(pnp.clip(carry, -1, 1)) + element, g(carry) * element
+
+    return lambda x: pnp.sum(px.lax.scan(step, x, xs, reverse=bool(a > 0))[1])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_intervals_hold_what_programs_compute(seed, monkeypatch):
+    intervals = example("interval_analysis")
+    monkeypatch.setattr(intervals.Intervals, "rounds", 4)
+    rng = np.random.default_rng(seed)
+    f = _random_function(rng, 2)
+    low, high = np.sort(rng.uniform(-2, 2, 2)).astype(F32)
+    got = intervals.bounds(f, intervals.Interval(low, high))
+    with px.disable_jit():
+        for x in (low, high, *rng.uniform(low, high, 4).astype(F32)):
+            y = float(f(x))
+            assert float(got.low) - 1e-5 <= y <= float(got.high) + 1e-5

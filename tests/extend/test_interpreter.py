@@ -12,7 +12,8 @@ import pytest
 
 import primax as px
 import primax.numpy as pnp
-from primax.extend import core, hookimpl
+from primax.core import undo_log
+from primax.extend import core, held_programs, hookimpl
 from primax.extend.core import primitives
 from primax.extend.core.primitives import add_p, cos_p, erf_p, mul_p, neg_p, sin_p
 from primax.extend.core.samples import samples_of
@@ -465,7 +466,7 @@ def control():
 
 
 def with_control():
-    branches = tuple(px.make_jaxpr(f)(1.0) for f in (pnp.sin, lambda x: x * x))
+    branches = with_control_branches()
     return px.make_jaxpr(lambda i, x: choose_p.bind(i, x, branches=branches))(0, 1.0)
 
 
@@ -508,3 +509,150 @@ def test_a_primitive_with_programs_that_nobody_explains_is_not_guessed_at():
             return values
 
     assert Unrolling().interpret(closed, "x") == ["neg(neg(neg(x)))"]
+
+
+class Origins(Interpreter):
+    """The set of inputs on which a value may depend; one set stands for all elements of an array."""
+
+    def lift(self, constant):
+        return frozenset()
+
+    def join(self, x, y):
+        return x | y
+
+    def element(self, value, index, length):
+        return value
+
+    def collect(self, values, length):
+        return frozenset().union(*values)
+
+    def default(self, eqn, *values):
+        origins = frozenset().union(*values)
+        return [origins] * len(eqn.outvars) if eqn.primitive.multiple_results else origins
+
+
+def _origins(fun, *args):
+    names = [frozenset(name) for name in "xyz"[: len(args)]]
+    return ["".join(sorted(out)) for out in Origins().interpret(px.make_jaxpr(fun)(*args), *names)]
+
+
+def test_values_of_branches_and_loops_are_joined():
+    one = F32(1)
+    assert _origins(lambda x, y, z: px.lax.cond(x > 0, lambda: y, lambda: -z), one, one, one) == ["yz"]
+
+    def handed_on(x, y, z):  # it takes two rounds until z is in the first place
+        return px.lax.while_loop(lambda c: c[0] < 9, lambda c: (c[1], c[2], c[2]), (x, y, z))
+
+    assert _origins(handed_on, one, one, one) == ["xyz", "yz", "z"]
+    for length in (3, 500, 0):
+        xs = np.zeros(length, F32)
+        outs = _origins(lambda x, xs: px.lax.scan(lambda c, e: (c * e, c), x, xs), one, xs)
+        assert outs == (["xy", "xy"] if length else ["x", ""])
+
+
+def test_a_loop_whose_values_do_not_settle_asks_for_widening():
+    class Counts(Origins):
+        rounds = 2
+
+        def lift(self, constant):
+            return 0
+
+        def join(self, x, y):
+            return max(x, y)
+
+        def default(self, eqn, *values):
+            return max(values) + 1
+
+    closed = px.make_jaxpr(lambda x: px.lax.while_loop(lambda x: x < 9, lambda x: x + 1, x))(1.0)
+    with pytest.raises(RuntimeError, match=r"Counts: the values of a loop do not settle after .* define widen"):
+        Counts().interpret(closed, 0)
+
+    class Widened(Counts):
+        def widen(self, x, y):
+            return np.inf if y > x else y
+
+    assert Widened().interpret(closed, 0) == [np.inf]
+
+
+either_p = core.Primitive("either", multiple_results=True)
+often_p = core.Primitive("often", multiple_results=True)
+unsound_p = core.Primitive("unsound", multiple_results=True)
+
+
+class Declared:
+    """Control flow of a third party, with the interpret rules that follow from its declaration."""
+
+    @staticmethod
+    @hookimpl
+    def primax_register(registry):
+        def first(*avals, branches):
+            return branches[0].out_avals
+
+        registry.define(either_p, abstract_eval=first, interpret=held_programs.interpret_branches("branches"))
+        registry.define(
+            often_p,
+            abstract_eval=lambda *avals, cond, body, consts: list(avals[consts:]),
+            interpret=held_programs.interpret_loop("cond", "body", 0, "consts"),
+        )
+        registry.define(
+            unsound_p,
+            abstract_eval=first,
+            interpret=lambda interpreter, eqn, index, *xs: px.lax.switch(interpreter.primal(index), [lambda x: x], *xs),
+        )
+
+
+@pytest.fixture(scope="module")
+def declared():
+    host.register_module(Declared, name="test_declared")
+    yield
+    host.unregister("test_declared")
+
+
+@pytest.mark.usefixtures("declared")
+def test_control_flow_of_others_is_sound_for_abstract_values():
+    one = F32(1)
+    branches = tuple(px.make_jaxpr(f)(one, one) for f in (lambda x, y: x, lambda x, y: y))
+    assert _origins(lambda i, x, y: either_p.bind(i, x, y, branches=branches), 0, one, one) == ["yz"]
+    params = {
+        "cond": px.make_jaxpr(lambda x: x < 9)(one),
+        "body": px.make_jaxpr(lambda k, x: x + k)(one, one),
+        "consts": 1,
+    }
+    assert _origins(lambda k, x: often_p.bind(k, x, **params), one, one) == ["xy"]
+    with pytest.raises(TypeError, match=r"Origins\.primal: an abstract value decides no branch .* interpreter\.branch"):
+        _origins(lambda i, x: unsound_p.bind(i, x, branches=branches[:1]), 0, one)
+    for index, want in ((0, np.sin(3.0)), (5, 9.0)):  # the same rules compute with arrays
+        closed = px.make_jaxpr(lambda i, x: either_p.bind(i, x, branches=with_control_branches()))(0, 1.0)
+        (pair,) = Forward().interpret(closed, Pair(index, 0.0), Pair(3.0, 1.0))
+        assert float(pair.value) == pytest.approx(want, rel=1e-5)
+
+
+def with_control_branches():
+    return tuple(px.make_jaxpr(f)(1.0) for f in (pnp.sin, lambda x: x * x))
+
+
+@pytest.fixture
+def origin_table():
+    with undo_log.recording(undos := []):
+        yield core.new_rule_table("origin", "(interpreter, eqn, *origins) -> origins", optional=True)
+    undo_log.undo_all(undos)
+
+
+def test_a_table_of_rules_is_asked_before_interpret_rules(origin_table):
+    class Extended(Origins):
+        table = origin_table
+        default = Interpreter.default
+
+    closed = px.make_jaxpr(px.jit(lambda x: pnp.sin(x)))(1.0)
+    with pytest.raises(core.MissingRuleError, match=r"registry\.define\(sin_p, origin=rule\)"):
+        Extended().interpret(closed, frozenset("x"))
+    origin_table[sin_p] = lambda interpreter, eqn, x: x | {"sin"}
+    assert Extended().interpret(closed, frozenset("x")) == [{"x", "sin"}]
+    origin_table[primitives.jit_p] = lambda interpreter, eqn, *xs: [frozenset({"jit"})] * len(eqn.outvars)
+    assert Extended().interpret(closed, frozenset("x")) == [{"jit"}]
+    Extended.rule(primitives.jit_p)(lambda interpreter, eqn, *xs: [frozenset()] * len(eqn.outvars))
+    assert Extended().interpret(closed, frozenset("x")) == [frozenset()]
+    origin_table.remove(sin_p, override=True)
+    origin_table.unsupported[sin_p] = "it has no origin"
+    with pytest.raises(core.UnsupportedError, match="it has no origin"):
+        Extended().interpret(px.make_jaxpr(pnp.sin)(1.0), frozenset("x"))
