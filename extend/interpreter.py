@@ -20,7 +20,6 @@ from primax.core.recursion import raised_recursion_limit
 from primax.core.rules import RuleTable, explain_missing, interpret_rules, missing_error
 from primax.core.source_info import summarize
 from primax.core.trace import thread
-from primax.extend.host.plugin_host import host
 from primax.interpreters.batching import broadcast
 from primax.interpreters.partial_eval import close_over
 from primax.interpreters.staging import trace_to_jaxpr
@@ -36,7 +35,7 @@ constructs = Table("construct", __name__)  # branches and loops over arrays, whi
 
 def _construct(name: str) -> Any:
     if name not in constructs:
-        raise PluginError(f"{name} needs a plugin that is not active: {host.record('control_flow').reason}")
+        raise PluginError(f"Interpreter: {name} needs the plugin 'control_flow', which is not active")
     return constructs[name]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.core.array_protocol import protocol_of
 from primax.extend import core
 from primax.extend.held_programs import interpret_branches, interpret_loop
 
@@ -20,7 +19,7 @@ def interpret_scan(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> list[A
         return interpreter.interpret(params["jaxpr"], *values[:first], *xs)
 
     if params["length"] == 0 and interpreter.is_abstract:
-        empty = [protocol_of(v.aval).zeros(v.aval) for v in eqn.outvars[second - first :]]
+        empty = [core.protocol_of(v.aval).zeros(v.aval) for v in eqn.outvars[second - first :]]
         return [*values[first:second], *map(interpreter.lift, empty)]
     options = {name: params[name] for name in ("reverse", "unroll")}
     last, results = interpreter.steps(step, values[first:second], values[second:], params["length"], **options)
