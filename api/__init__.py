@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from primax import plugins as plugins
     from primax import profiler as profiler
     from primax import random as random
+    from primax import ref as ref
     from primax import scipy as scipy
     from primax import sharding as sharding
     from primax import stages as stages
@@ -129,6 +130,7 @@ if TYPE_CHECKING:
     )
     from primax.plugins.sharding.pmap import pmap
     from primax.plugins.sharding.shard_map import shard_map
+    from primax.ref import Ref, empty_ref, free_ref, freeze, new_ref
     from primax.transformations import (
         grad,
         hessian,
@@ -149,6 +151,7 @@ __all__ = [
     "Inline",
     "NamedSharding",
     "P",
+    "Ref",
     "ShapeDtypeStruct",
     "Shard",
     "XlaError",
@@ -179,12 +182,15 @@ __all__ = [
     "ds",
     "dslice",
     "effects_barrier",
+    "empty_ref",
     "enable_checks",
     "enable_x64",
     "ensure_compile_time_eval",
     "eval_shape",
     "explain_cache_misses",
     "float0",
+    "free_ref",
+    "freeze",
     "fwd_and_bwd",
     "get_abstract_mesh",
     "get_mesh",
@@ -210,6 +216,7 @@ __all__ = [
     "make_user_context",
     "named_call",
     "named_scope",
+    "new_ref",
     "no_execution",
     "no_tracing",
     "numpy_dtype_promotion",
@@ -269,6 +276,7 @@ _SUBMODULES = frozenset(
         "plugins",
         "profiler",
         "random",
+        "ref",
         "scipy",
         "sharding",
         "stages",
@@ -295,6 +303,7 @@ _FUNCTIONS = {
         "plugins.devices": ("block_until_ready", "copy_to_host_async", "device_get", "device_put"),
         "plugins.remat": ("checkpoint", "remat"),
         "plugins.resharding": ("reshard",),
+        "ref": ("Ref", "empty_ref", "free_ref", "freeze", "new_ref"),
         "interpreters.runtime.executable": ("effects_barrier",),
         "interpreters.grad": ("grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"),
         "interpreters.jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),

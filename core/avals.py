@@ -29,6 +29,8 @@ class AbstractValue:
 
     __slots__ = ("__weakref__",)
 
+    mutable = False  # whether values of this type are references, whose contents change
+
     def to_tangent_aval(self) -> AbstractValue:
         """The type of tangents of values of this type."""
         raise TypeError(f"values of type {self.str_short()} have no tangents: no {type(self).__name__}.to_tangent_aval")

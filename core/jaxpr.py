@@ -423,7 +423,10 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
             values = [env[v] if type(v) is not Literal else v.val for v in eqn.invars]
             if propagate_source_info and eqn.source_info is not None:
                 here.source = eqn.source_info
-            out = thread.trace.process(eqn.primitive, values, eqn.params)
+            if eqn.primitive.mutable_operands:
+                out = eqn.primitive.bind(*values, **eqn.params)
+            else:
+                out = thread.trace.process(eqn.primitive, values, eqn.params)
             if eqn.primitive.multiple_results:
                 env.update(zip(eqn.outvars, out, strict=True))
             else:

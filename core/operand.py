@@ -19,7 +19,7 @@ _BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
 _REFLECTED = ["r" + name for name in (*_BINARY, "divmod")]
 _COMPARISONS = "eq ne lt le gt ge".split()
 _UNARY = "neg pos abs invert".split()
-_OTHERS = "array_namespace contains divmod getitem iter len".split()
+_OTHERS = "array_namespace contains divmod getitem iter len setitem".split()
 _METHODS = (
     "all any argmax argmin argpartition argsort astype byteswap choose clip compress conj conjugate copy "
     "cumprod cumsum diagonal dot flatten item max mean min nonzero prod ptp ravel repeat reshape round "
@@ -121,7 +121,9 @@ def _to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
     return _implementation("to_device")(self, device, stream=stream)
 
 
-def _refuse_write(self: Any, index: Any, value: Any) -> None:
+def _write(self: Any, index: Any, value: Any) -> None:
+    if self.aval.mutable:
+        return _implementation("setitem")(self, index, value)  # type: ignore[no-any-return]
     raise TypeError(
         f"{type(self).__name__} is immutable: instead of x[index] = y write x = x.at[index].set(y), "
         "which returns a changed copy"
@@ -138,4 +140,4 @@ for _name in _PROPERTIES:
 # These are the signatures of the array API standard, which libraries may inspect.
 _attach("__array_namespace__", _array_namespace)
 _attach("to_device", _to_device)
-_attach("__setitem__", _refuse_write)
+_attach("__setitem__", _write)

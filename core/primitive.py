@@ -60,6 +60,7 @@ class Primitive(Generic[Result]):
         "used",
     )
 
+    mutable_operands = False  # whether operands may be references; `bind` then decides what happens
     form_of: Primitive | None = None  # the primitive of which this is a form, and whose name programs show
 
     @overload
@@ -223,6 +224,8 @@ class Primitive(Generic[Result]):
             _check_parameters(self, params)
         if "bind" in vars(self):  # plugins wait for the first `bind`, and someone has called the class's
             rules.loader.complete(self)
+        if not self.mutable_operands and any(aval.mutable for aval in avals):
+            raise TypeError(f"{self}: operands must be arrays or numbers, got a reference; read it by ref[...]")
         effects: Effects = no_effects
         table = rules.abstract_eval_rules
         rule = table.functions.get(self)

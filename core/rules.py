@@ -292,6 +292,25 @@ class RuleTable(MutableMapping[Any, Rule]):
         return self.functions.get(primitive)
 
 
+class _DischargeTable(RuleTable):
+    """The rules of primitives with mutable operands; `bind` of such a primitive goes by way of `bind_mutable`."""
+
+    bind_mutable: Callable[..., Any] | None = None  # takes the primitive, its operands and its parameters
+    discharge: Callable[[Any], Any] | None = None  # the program without references; see `Discharged`
+
+    def register(self, key: Any, *args: Any, **kwargs: Any) -> Change:
+        change = super().register(key, *args, **kwargs)
+
+        def bind(*args: Any, **params: Any) -> Any:
+            if self.bind_mutable is None:
+                return type(key).bind(key, *args, **params)
+            return self.bind_mutable(key, args, params)
+
+        undo_log.put(vars(key), "bind", bind)
+        undo_log.put(vars(key), "mutable_operands", True)
+        return change
+
+
 def _primitive(key: Any) -> Any:
     """The primitive that a key of a table belongs to."""
     return key[0] if isinstance(key, tuple) else key
@@ -470,6 +489,9 @@ interpret_rules = RuleTable("interpret", "(interpreter, eqn, *values) -> value, 
 key_use_rules = RuleTable("key_use", "(uses, eqn, walk) -> one record per result", optional=True, late=True)
 makes_nan_rules = RuleTable(
     "makes_nan", "(eqn) -> whether it may return NaN for other operands", "True alone stands for always", optional=True
+)
+discharge_rules = _DischargeTable(
+    "discharge", "(refs, *args, **params) -> (outs, new contents of references by position)", optional=True
 )
 makes_nan_rules.of_value[bool] = lambda always: lambda eqn: always
 

@@ -165,6 +165,8 @@ class StaticArguments:
         if static_kwargs:
             kwargs = {name: x for name, x in kwargs.items() if name not in self.names}
         for where, value in (*static, *static_kwargs):
+            if getattr(getattr(value, "aval", None), "mutable", False):
+                raise ValueError(f"{function}: static argument {where!r} must not be a reference, got {value!r}")
             try:
                 hash(value)
             except TypeError:
@@ -368,12 +370,18 @@ def check_outputs(leaves: Sequence[Any], out_tree: Any, fun: Any, name: str | No
     """Raise an error for a result of a function (or its name) that is not an array, with its path and the line."""
     for i, x in enumerate(leaves):
         try:
-            get_aval(x)
+            aval = get_aval(x)
         except NO_VALUE:
             marked = tree.tree_unflatten(out_tree, range(len(leaves)))
             path = next(tree.keystr(p) for p, j in tree.tree_leaves_with_path(marked) if j == i)
             where = "" if isinstance(fun, str) else f"; {source_of(fun, name)} returned it"
             aval_of(name or (fun if isinstance(fun, str) else name_of(fun)), f"the result{path}", x, hint=where)
+            raise
+        if aval.mutable:
+            text = (
+                f"a result must be an array, got a reference of type {aval.str_short()}; return its contents, ref[...]"
+            )
+            raise ValueError(f"{name or (fun if isinstance(fun, str) else name_of(fun))}: {text}")
 
 
 def argument_positions(what: str, argnums: Any) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, get_aval, same_type
 from primax.core.errors import TangentTypeError
 from primax.core.host_values import from_host
 from primax.core.placement import placed_like
+from primax.core.text.debug_info import places
 from primax.core.trace import Tracer
 from primax.core.trace_state import thread
 from primax.core.tree.partial import Partial
@@ -171,6 +172,12 @@ def _differentiated(
     check_function(what, "fun", fun)
     flat, in_tree = tree.flatten(primals)
     avals = avals_of(flat, primals, what)
+    for i, aval in enumerate(avals):
+        if aval.mutable:
+            raise TypeError(
+                f"{what}: {places((primals, {}), fun)[i]} must be an array, got a reference of type "
+                f"{aval.str_short()}; close over it, or differentiate with respect to its contents"
+            )
     if not thread.trace.tracing:
         flat = [from_host(x) for x in flat]
     flat_fun = FlatFunction(what, fun, in_tree, has_aux)

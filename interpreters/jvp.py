@@ -23,7 +23,7 @@ from primax.interpreters.linear_trace import is_staged
 from primax.interpreters.rule_calls import ExternalRules, call_rule, escaped_tracer_error, not_array, type_of
 from primax.interpreters.rule_checks import check_results, needs_rule_checks, require_operands
 from primax.interpreters.staging import trace_to_jaxpr
-from primax.interpreters.tangents import Zero, instantiate_zeros, of_number
+from primax.interpreters.tangents import Zero, instantiate_zeros, of_number, zeros_like_aval
 
 _new = object.__new__
 _table = rules.jvp_rules
@@ -290,12 +290,21 @@ def jvp_flat(
     kind = CheckedJVPTrace if check_rules.value else JVPTrace
     trace = kind(thread.trace if parent is None else parent)
     args = [p if type(t) is Zero else JVPTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)]
+    mutable = [i for i, x in enumerate(args) if type(x) is JVPTracer and x.aval.mutable]
+    for i in mutable:
+        aval = args[i].aval
+        args[i] = aval.cell(trace, JVPTracer(trace, aval.read(primals[i]), aval.read(tangents[i])))
     before = enter(trace)
     try:
         outs = fun(*args)
     finally:
         enter(before)
         trace.end()
+    for i in mutable:
+        new = args[i].aval.last(args[i])
+        is_own = type(new) is JVPTracer and new._trace is trace
+        args[i].aval.write(primals[i], new.primal if is_own else new)
+        args[i].aval.write(tangents[i], new.tangent if is_own else zeros_like_aval(tangents[i].aval.inner_aval))
     out_primals: list[Any] = []
     out_tangents: list[Any] = []
     for out in outs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from primax.core import dtypes, tree
@@ -232,6 +232,52 @@ class Pullback(Derivative):
                 )
             cts.append(Zero(want) if want.dtype == dtypes.float0 else x)
         return tree.unflatten(self.in_tree, pull_back(self.tape, cts, self.in_avals))
+
+    def with_refs(self, *refs: Any) -> Callable[[Any], tuple[Any, ...]]:
+        """A function like this one that adds cotangents to references instead of returning them.
+
+        Args:
+          refs: one for each argument: a reference, a container of such with the structure of the argument, or None to
+            return the cotangent.
+
+        Returns:
+          A function of a cotangent. Its result has None in the places of references.
+
+        Raises:
+          ValueError: the structure is another.
+          TypeError: an entry is neither a reference nor None, or its type is not that of the cotangent.
+        """
+        nodes = self.in_tree.children()
+        if len(refs) != len(nodes):
+            raise ValueError(
+                f"with_refs: refs must have an entry for each of the {len(nodes)} arguments, got {len(refs)}"
+            )
+        flat: list[Any] = []
+        for i, (node, entry) in enumerate(zip(nodes, refs, strict=True)):
+            try:
+                flat += [None] * node.num_leaves if entry is None else node.flatten_up_to(entry)
+            except ValueError as error:
+                raise ValueError(
+                    f"with_refs: refs[{i}] must have the structure of the argument, {node}; {error}"
+                ) from None
+        for i, (ref, aval) in enumerate(zip(flat, self.in_avals, strict=True)):
+            have = None if ref is None else get_aval(ref)
+            if have is not None and (not have.mutable or not same_type(have.inner_aval, aval, ALL_BUT_SHAPE_AND_DTYPE)):
+                name = self._name(i).replace("args_res", "refs")
+                raise TypeError(
+                    f"with_refs: {name} must be a reference to a value of type {aval.str_short()}, got "
+                    f"{have.str_short()}"
+                )
+
+        def pull_back_into_refs(ct: Any) -> tuple[Any, ...]:
+            cts = tree.flatten(self(ct))[0]
+            for i, ref in enumerate(flat):
+                if ref is not None:
+                    get_aval(ref).add(ref, cts[i])
+                    cts[i] = None
+            return tree.unflatten(self.in_tree, cts)  # type: ignore[no-any-return]
+
+        return pull_back_into_refs
 
     def __repr__(self) -> str:
         return f"<pullback to {self.in_tree}>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import primax as px
 import primax.numpy as pnp
@@ -18,19 +18,31 @@ __all__ = ["StatefulPRNG", "stateful_rng"]
 __dir__ = __all__.copy
 
 
+@px.tree_util.register_pytree_node_class
 class StatefulPRNG:
     """A generator that returns new numbers at each call: its keys are the seed's key, folded with a counter.
 
-    The counter is a Python integer, so the generator works outside of traced functions only; pass them a key of
-    `key()`.
+    The counter is a reference. Functions that are compiled, mapped or differentiated may take generators and close over
+    them, but not return them. `split` makes generators to map over.
     """
 
-    def __init__(self, base_key: Any, counter: int = 0) -> None:
+    def __init__(self, base_key: Any, counter: Any = 0) -> None:
         self._base_key = base_key
-        self._counter = counter
+        self._counter = counter if isinstance(counter, px.Ref) else px.new_ref(pnp.asarray(counter, "int32"))
+
+    def tree_flatten(self) -> tuple[tuple[Any, Any], None]:
+        """The key and the counter."""
+        return (self._base_key, self._counter), None
+
+    @classmethod
+    def tree_unflatten(cls, _: None, children: Sequence[Any]) -> StatefulPRNG:
+        """A generator with another key and another counter."""
+        made = cls.__new__(cls)
+        made._base_key, made._counter = children
+        return made
 
     def __repr__(self) -> str:
-        return f"StatefulPRNG({self._base_key!r}, counter={self._counter})"
+        return f"StatefulPRNG({self._base_key!r}, counter={self._counter!r})"
 
     def key(self, shape: int | Sequence[int] = ()) -> Array:
         """A new key, different from all before.
@@ -39,12 +51,15 @@ class StatefulPRNG:
           shape: the shape of the array of keys.
 
         Raises:
-          RuntimeError: a program is being traced; each run of it would use the same key.
+          ValueError: the generator has several keys, as `split` makes them; map over it.
         """
-        if current_trace().tracing:
-            raise RuntimeError("StatefulPRNG.key: numbers must be drawn outside of traced functions; pass them a key")
-        new_key = random.fold_in(self._base_key, self._counter)
-        self._counter += 1
+        if pnp.ndim(self._base_key):
+            raise ValueError(
+                f"StatefulPRNG.key: a generator of shape {pnp.shape(self._base_key)} draws numbers inside of vmap "
+                "only, whose in_axes map over it"
+            )
+        new_key = random.fold_in(self._base_key, self._counter[...])
+        self._counter[...] += 1
         return new_key if shape == () else random.split(new_key, shape if isinstance(shape, int) else tuple(shape))
 
     def random(self, size: int | Sequence[int] | None = None, dtype: Any = float) -> Array:
@@ -72,19 +87,19 @@ class StatefulPRNG:
             low, high = 0, low
         return random.randint(self.key(), _shape(size, low, high), low, high, dtype)
 
-    def split(self, num: int | Sequence[int]) -> NoReturn:
-        """Raise an error: `vmap` cannot map over a generator, whose counter is a Python integer.
+    def split(self, num: int | Sequence[int]) -> StatefulPRNG:
+        """Independent generators as one object, which `vmap` maps over.
 
         Args:
-          num: JAX's argument, the shape of the generators.
+          num: the shape of the generators.
 
-        Raises:
-          NotImplementedError: always; use `spawn`, or map over an array of keys.
+        >>> import primax as px
+        >>> from primax.experimental.random import stateful_rng
+        >>> px.vmap(lambda rng: rng.uniform())(stateful_rng(1).split(3)).shape
+        (3,)
         """
-        raise NotImplementedError(
-            f"StatefulPRNG.split: generators cannot be mapped over; use spawn for a list of them, or key({num!r}) for "
-            "keys to map over"
-        )
+        keys = self.key(num if isinstance(num, int) else tuple(num))
+        return StatefulPRNG(keys, pnp.zeros(keys.shape, "int32"))
 
     def spawn(self, n_children: int) -> list[StatefulPRNG]:
         """A list of independent generators."""
@@ -107,6 +122,7 @@ def stateful_rng(seed: ArrayLike | None = None, *, impl: str | PRNGImpl | None =
 
     Raises:
       TypeError: `seed` is not an integer, a key or None.
+      ValueError: `seed` is None, and a function is being traced.
 
     >>> from primax.experimental.random import stateful_rng
     >>> rng = stateful_rng(1701)
@@ -114,6 +130,8 @@ def stateful_rng(seed: ArrayLike | None = None, *, impl: str | PRNGImpl | None =
     False
     """
     if seed is None:
+        if current_trace().tracing:
+            raise ValueError("stateful_rng: seed must be given inside of traced functions, got None")
         seed = secrets.randbits(32)
     is_key = hasattr(seed, "dtype") and pnp.issubdtype(seed.dtype, px.dtypes.prng_key)
     return StatefulPRNG(seed if is_key else random.key(seed, impl=impl))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -240,6 +241,29 @@ def _compress(x: Any, condition: Any, axis: int | None = None, **options: Any) -
     return taking.compress(condition, x, axis, **options)
 
 
+def _references() -> Any:
+    """The plugin of references; few programs need it."""
+    return import_module("primax.plugins.state.ref")
+
+
+def _getitem(x: Any, index: Any) -> Any:
+    if x.aval.mutable:
+        return _references().get(x, index)
+    return indexing.getitem(x, index)
+
+
+def _setitem(x: Any, index: Any, value: Any) -> None:
+    _references().set(x, index, value)
+
+
+def _iterate(x: Any) -> Iterator[Any]:
+    return indexing.iterate(_references().get(x) if x.aval.mutable else x)
+
+
+def _at(x: Any) -> Any:
+    return _references().At(x, ()) if x.aval.mutable else at.At(x)
+
+
 OPERATORS: dict[str, Any] = {
     "pow": _power,
     "neg": ufuncs.negative,
@@ -251,9 +275,10 @@ OPERATORS: dict[str, Any] = {
     "len": _length,
     "builtin_round": rounding.round_,
     "round": rounding.round,
-    "at": at.At,
-    "getitem": indexing.getitem,
-    "iter": indexing.iterate,
+    "at": _at,
+    "getitem": _getitem,
+    "setitem": _setitem,
+    "iter": _iterate,
     "all": reductions.all,
     "any": reductions.any,
     "argmax": reductions.argmax,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Final, NamedTuple
 
@@ -53,11 +53,23 @@ class PrintedCall(NamedTuple):
     program: Jaxpr | ClosedJaxpr
 
 
+class PrintedEquation(NamedTuple):
+    """A text in place of an equation: a possible result of a print rule.
+
+    Attributes:
+      text: takes the texts of the results and of the operands, and returns that of the equation. The texts of results
+        that nothing reads begin with an underscore.
+    """
+
+    text: Callable[[Sequence[str], Sequence[str]], str]
+
+
 def shown_params(eqn: JaxprEqn) -> dict[str, Any] | PrintedCall:
     """The parameters of an equation to print: those that its print rule returns, or else all, sorted by name."""
     rule = rules.print_rules.functions.get(eqn.primitive)
-    if rule is not None:
-        return rule(eqn.params)  # type: ignore[no-any-return]
+    shown = None if rule is None else rule(eqn.params)
+    if shown is not None and not isinstance(shown, PrintedEquation):
+        return shown  # type: ignore[no-any-return]
     return {name: eqn.params[name] for name in sorted(eqn.params)}
 
 
@@ -242,6 +254,14 @@ class _Writer:
         put = self.put
         params = eqn.params
         if params:
+            if self._shown.print_rules and eqn.primitive.mutable_operands:
+                shown = rules.print_rules.functions.get(eqn.primitive, lambda params: None)(params)
+                if isinstance(shown, PrintedEquation):
+                    note = self._note(eqn)
+                    put(shown.text([*map(self._binder, eqn.outvars)], [*map(self.atom, eqn.invars)]))
+                    if note:
+                        put(Note(note))
+                    return
             params = self._shown_params(eqn)
         self._variables(map(self._binder, eqn.outvars))
         if eqn.outvars:

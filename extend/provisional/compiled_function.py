@@ -132,7 +132,7 @@ class CompiledFunction:
             return self.fun(*args, **kwargs), None, False
         program, leaves = trace_call(self, args, kwargs)
         donated = self.donated(args, kwargs)
-        if thread.trace.tracing or program.tracers:
+        if thread.trace.tracing or program.tracers or program.mutable:
             return program.out_tree.unflatten(self.bind(program, leaves, donated)), None, False
         results, fast = self._run_donating(program, leaves, donated) if any(donated) else self._run(program, leaves)
         return program.out_tree.unflatten(results), fast, False

@@ -15,6 +15,7 @@ from primax.core.errors import CallbackError, RuleError
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, subjaxprs
 from primax.core.recursion import raised_recursion_limit
 from primax.core.source_info import ScopedSource, attributes_of, is_internal, summarize, use
+from primax.interpreters.passes import rewritten
 from primax.interpreters.rule_checks import type_rule_of
 from primax.interpreters.runtime.callback_errors import Failures
 from primax.interpreters.runtime.devices.backends import names_of
@@ -484,6 +485,7 @@ def call_jaxpr(ctx: LoweringRuleContext, name: str, closed: ClosedJaxpr, args: S
     if module.depth >= _MOST_NESTED_CALLS and closed not in module.functions and module.uses(closed.jaxpr) <= 1:
         with raised_recursion_limit():
             return inline_jaxpr(ctx, closed, args)
+    closed = rewritten(closed)
     ordered = ordered_effects(closed.effects)
     function = lower_jaxpr_to_fun(module, name, closed)
     before = ctx.tokens_in
@@ -503,6 +505,7 @@ def inline_jaxpr(ctx: LoweringRuleContext, closed: ClosedJaxpr, args: Sequence[A
       args: IR values of its inputs.
       part: the part of the equation, such as `while/body`, for the names of its operations in profiles.
     """
+    closed = rewritten(closed)
     consts = ir_constants_of(closed)
     module = ctx.module_context
     path = module.path

@@ -22,6 +22,7 @@ from primax.core.trace import Tracer, escaped
 from primax.core.tree import flatten, result_registry
 from primax.interpreters.call_signature import Signature, StaticArguments, check_outputs, read_call
 from primax.interpreters.events import LOWER, timed
+from primax.interpreters.passes import rewritten
 from primax.interpreters.runtime import device_put
 from primax.interpreters.runtime import options as config
 from primax.interpreters.runtime.array import Array
@@ -47,10 +48,11 @@ class Program:
       in_tree: the structure of its dynamic arguments.
       ins: for each input its sharding, or None; None if no sharding is prescribed.
       outs: the same for its results.
+      mutable: whether it takes references.
       tracers: the constants that belong to enclosing transformations.
     """
 
-    __slots__ = ("_fast_tree", "_open", "closed", "in_tree", "ins", "out_tree", "outs", "tracers")
+    __slots__ = ("_fast_tree", "_open", "closed", "in_tree", "ins", "mutable", "out_tree", "outs", "tracers")
 
     def __init__(self, closed: ClosedJaxpr, in_tree: Any, out_tree: Any, ins: Any = None, outs: Any = None) -> None:
         self.closed = closed
@@ -59,6 +61,7 @@ class Program:
         self.in_tree = in_tree
         self.out_tree = out_tree
         self.tracers = [x for x in closed.consts if isinstance(x, Tracer)]
+        self.mutable = any(v.aval.mutable for v in (*closed.jaxpr.constvars, *closed.jaxpr.invars))
         self._fast_tree: Any = None
         self._open: ClosedJaxpr | None = None
 
@@ -294,7 +297,7 @@ def lower(closed: ClosedJaxpr, target: Target, platform: str | None = None, embe
     """
     name, site, donated, keep_unused, _ = target
     with timed(LOWER, name), gc_paused():
-        trimmed, kept = used_inputs(closed)
+        trimmed, kept = used_inputs(rewritten(closed))
         # A dynamic size may be that of an argument that is not used otherwise.
         if keep_unused or (dimension_kinds and has_dynamic(closed.in_avals)):
             kept = [True] * len(kept)

@@ -18,6 +18,7 @@ from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import among, check_function, wraps
 from primax.extend.provisional.avals import array_of
 from primax.extend.provisional.programs import Signature
+from primax.extend.provisional.references import refuse_aliases
 from primax.extend.provisional.sharding import canonical_sharding, devices_of
 from primax.extend.provisional.tracing import Cache, thread
 from primax.extend.provisional.typing import DeviceLike
@@ -75,6 +76,8 @@ class Jitted(runtime.CompiledFunction):
     def bind(self, program: Program, leaves: list[Any], donated: tuple[bool, ...]) -> list[Any]:
         """The flat results of a call inside of transformations."""
         trace, jaxpr, consts = thread.trace, program.closed.jaxpr, program.closed.consts
+        if program.mutable:
+            refuse_aliases(self.name, consts, leaves)
         if self.options and runtime.is_staged(trace):
             raise ValueError(
                 f"jit: compiler_options must not be given to a function that is called inside another program, "

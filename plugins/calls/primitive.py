@@ -26,6 +26,7 @@ from primax.extend.held_programs import (
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
 from primax.extend.provisional import runtime
+from primax.extend.provisional.references import Outcome, Refs, discharge, split_outcome
 from primax.extend.rule_types import Table
 
 _HOST_VALUES = (bool, int, float, complex, np.ndarray, np.generic)
@@ -174,6 +175,11 @@ def _jit_close_over(args: Any, params: dict[str, Any]) -> tuple[list[Any], dict[
     return [*values, *args], {**params, "jaxpr": program, "donated_invars": donated}
 
 
+def _jit_discharge(refs: Refs, *args: Any, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any) -> Outcome:
+    program, written = discharge(jaxpr)
+    return split_outcome(jit_p.bind(*args, **call_params(program, name, inline)), written)
+
+
 RULES: Table = {
     jit_p: {
         "impl": _jit_impl,
@@ -188,5 +194,6 @@ RULES: Table = {
         "close_over": _jit_close_over,
         "print": printed,
         "interpret": _jit_interpret,
+        "discharge": _jit_discharge,
     },
 }

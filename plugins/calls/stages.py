@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import compress
 from typing import (
     TYPE_CHECKING,
@@ -277,7 +278,10 @@ class Traced(Stage):
           TypeError: `lowering_platforms` is not a sequence of strings.
           ValueError: its length is not 1.
         """
-        return Lowered(self, backend.lower(self.program.closed, self.target, _platform_of(lowering_platforms)))
+        closed, target = self.program.closed, self.target
+        if self.program.mutable:  # few programs take references
+            closed, target = import_module("primax.plugins.state.calls").lowerable(closed, target)
+        return Lowered(self, backend.lower(closed, target, _platform_of(lowering_platforms)))
 
     def __repr__(self) -> str:
         return f"<Traced {self.name}>"
@@ -375,6 +379,11 @@ class Compiled(Stage):
 
     def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The arguments of the program, checked."""
+        if self.program.mutable:
+            raise core.UnsupportedError(
+                f"{self.name}: a compiled program that takes references cannot be called, since it returns their new "
+                "contents; call the jitted function"
+            )
         leaves = flat_arguments(args, kwargs, self.in_tree, self.program.closed.in_avals, self.name, "compiled for")
         for x in leaves:
             if isinstance(x, core.Tracer):

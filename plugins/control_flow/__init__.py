@@ -13,6 +13,7 @@ from primax.plugins.control_flow.interpretation import interpret_cond, interpret
 from primax.plugins.control_flow.key_use import cond_key_use, scan_key_use, while_key_use
 from primax.plugins.control_flow.loops import associative_scan, fori_loop, map
 from primax.plugins.control_flow.platforms import platform_dependent, platform_index_p
+from primax.plugins.control_flow.references import discharge_cond, discharge_scan, discharge_while
 from primax.plugins.control_flow.scan import scan
 from primax.plugins.control_flow.scan_rules import scan_p
 from primax.plugins.control_flow.staging import flatten_operands
@@ -40,9 +41,24 @@ __all__ = [
 
 
 RULES: Table = {
-    cond_p: {**cond_rules.RULES[cond_p], "interpret": interpret_cond, "key_use": cond_key_use},
-    while_p: {**while_rules.RULES[while_p], "interpret": interpret_while, "key_use": while_key_use},
-    scan_p: {**scan_rules.RULES[scan_p], "interpret": interpret_scan, "key_use": scan_key_use},
+    cond_p: {
+        **cond_rules.RULES[cond_p],
+        "interpret": interpret_cond,
+        "key_use": cond_key_use,
+        "discharge": discharge_cond,
+    },
+    while_p: {
+        **while_rules.RULES[while_p],
+        "interpret": interpret_while,
+        "key_use": while_key_use,
+        "discharge": discharge_while,
+    },
+    scan_p: {
+        **scan_rules.RULES[scan_p],
+        "interpret": interpret_scan,
+        "key_use": scan_key_use,
+        "discharge": discharge_scan,
+    },
     **platforms.RULES,
 }
 

@@ -13,6 +13,7 @@ from primax.extend.provisional import dimensions, runtime
 from primax.extend.provisional.avals import physical_aval
 from primax.extend.provisional.dimensions import has_symbolic
 from primax.extend.provisional.lowering import constrained, spmd_of
+from primax.extend.provisional.references import rewritten
 from primax.extend.provisional.sharding import aval_sharding
 from primax.extend.rule_types import Table
 from primax.extend.sharding import AbstractMesh, Mesh, PartitionSpec
@@ -179,6 +180,7 @@ def make_artifact(
     Raises:
       ValueError: the program has effects, calls Python functions, or takes or returns unreduced values.
     """
+    closed = rewritten(closed)
     if closed.effects:
         raise ValueError(
             f"export: an exported function must have no effects, got {sorted(map(repr, closed.effects))} in {name}"

@@ -22,6 +22,7 @@ from primax.extend.held_programs import (
     trimmed,
 )
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.references import Outcome, Refs, discharge, split_outcome
 from primax.extend.rule_types import Table
 from primax.plugins.calls import evaluate
 from primax.plugins.remat.splitting import Split, checkpoint_p, split
@@ -42,6 +43,11 @@ def _jvp(primals: Any, tangents: Any, *, jaxpr: core.ClosedJaxpr, **params: Any)
 def _batch(axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: core.ClosedJaxpr, **params: Any) -> tuple[Any, Any]:
     program, out_dims = batching.batch_jaxpr(jaxpr, axis, dims)
     return checkpoint_p.bind(*args, jaxpr=program, **params), out_dims
+
+
+def _discharge(refs: Refs, *args: Any, jaxpr: core.ClosedJaxpr, **params: Any) -> Outcome:
+    program, written = discharge(jaxpr)
+    return split_outcome(checkpoint_p.bind(*args, jaxpr=program, **params), written)
 
 
 def _backward_part(parts: Split, args: Sequence[Any], saved: Sequence[Any], params: dict[str, Any]) -> tuple[Any, Any]:
@@ -108,6 +114,7 @@ RULES: Table = {
         "lowering": _lowering,
         "partial_eval_jaxpr": _partial_eval_jaxpr,
         "dce": _dce,
+        "discharge": _discharge,
         "check": checked_types("jaxpr"),
         "close_over": closes_over("jaxpr"),
         "interpret": _interpret,

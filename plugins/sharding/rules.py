@@ -26,6 +26,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
 from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
 from primax.extend.provisional.lowering import array_in_module, sharding_attribute, spmd_of, stack_axes
+from primax.extend.provisional.references import Outcome, Refs, discharge, split_outcome
 from primax.extend.provisional.sharding import aval_sharding, manual_scope
 from primax.extend.rule_types import Table
 from primax.extend.sharding import Mesh, PartitionSpec
@@ -84,6 +85,16 @@ def _jvp(primals: Any, tangents: Any, *, jaxpr: Closed, **params: Any) -> tuple[
     changed = _changed(params, program, [*ins, *compress(ins, nonzero)], [*outs, *compress(outs, nonzero_out)])
     primals_out, out_tangents = sections(shard_map_p.bind(*primals, *given(tangents), **changed), len(outs))
     return primals_out, tangents_of(primals_out, nonzero_out, out_tangents)
+
+
+def _discharge(refs: Refs, *args: Any, jaxpr: Closed, **params: Any) -> Outcome:
+    """The contents of a reference are divided as those of an array; new contents as the earlier ones."""
+    with _scope(params):
+        program, written = discharge(jaxpr)
+    ins, outs = params["in_specs"], params["out_specs"]
+    return split_outcome(
+        shard_map_p.bind(*args, **_changed(params, program, ins, [*outs, *(ins[i] for i in written)])), written
+    )
 
 
 def _batch(axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: Closed, **params: Any) -> tuple[Any, Any]:
@@ -357,6 +368,7 @@ RULES: Table = {
         "lowering": _lowering,
         "partial_eval_jaxpr": _partial_eval_jaxpr,
         "dce": _dce,
+        "discharge": _discharge,
         "check": _check,
         "print": _printed,
         "named_axes": _named_axes,

@@ -1,0 +1,153 @@
+"""The type of references, and their effects."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+from weakref import WeakValueDictionary
+
+from primax.extend.core import AbstractValue, ShapedArray
+from primax.extend.effects import Effect, Mutates, OperandEffect, register_effect
+
+
+class AbstractRef(AbstractValue):
+    """The type of a reference: that of its contents, and what the program may do with its memory. Equal types are one
+    object.
+
+    Args:
+      inner_aval: the type of the contents.
+      memory_space: the memory that holds them, or None.
+      kind: a name for lowerings, or None.
+    """
+
+    __slots__ = ("inner_aval", "kind", "memory_space")
+
+    mutable = True
+    inner_aval: ShapedArray
+    memory_space: Any
+    kind: Any
+
+    def __new__(cls, inner_aval: Any, memory_space: Any = None, kind: Any = None) -> AbstractRef:
+        key = inner_aval, memory_space, kind
+        known = _known.get(key)
+        if known is None:
+            known = object.__new__(cls)
+            known.inner_aval, known.memory_space, known.kind = key
+            known = _known.setdefault(key, known)
+        return known
+
+    def __reduce__(self) -> Any:
+        return AbstractRef, (self.inner_aval, self.memory_space, self.kind)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.inner_aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.inner_aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.inner_aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self.inner_aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        return False
+
+    def to(self, inner_aval: Any) -> AbstractRef:
+        """The type of a reference to contents of another type."""
+        return AbstractRef(inner_aval, self.memory_space, self.kind)
+
+    @property
+    def placement(self) -> Any:
+        return None
+
+    def to_tangent_aval(self) -> AbstractRef:
+        """The type of a reference to tangents."""
+        return self.to(self.inner_aval.to_tangent_aval())
+
+    def mapped(self, size: int, dim: int | None) -> AbstractRef:
+        """The type of a reference to one element along an axis."""
+        return self.to(self.inner_aval.mapped(size, dim))
+
+    def unmapped(self, size: int, dim: int | None) -> AbstractRef:
+        """The type of a reference to several such contents along a new axis."""
+        return self.to(self.inner_aval.unmapped(size, dim))
+
+    # What transformations do with references among their arguments.
+
+    def read(self, ref: Any) -> Any:
+        """The contents of a reference of this type."""
+        return self._module().get(ref)
+
+    def write(self, ref: Any, value: Any) -> None:
+        """Replace the contents of a reference of this type."""
+        self._module().set(ref, ..., value)
+
+    def add(self, ref: Any, value: Any) -> None:
+        """Add to the contents of a reference of this type."""
+        self._module().addupdate(ref, ..., value)
+
+    def cell(self, trace: Any, value: Any) -> Any:
+        """A reference inside a transformation, which stands for one outside."""
+        return self._module().Ref(value, self, trace)
+
+    def last(self, ref: Any) -> Any:
+        """The contents of a reference inside a transformation that has ended."""
+        return ref._value
+
+    @staticmethod
+    def _module() -> Any:
+        return import_module("primax.plugins.state.ref")
+
+    def str_short(self) -> str:
+        return f"Ref{{{self.inner_aval.str_short()}}}"
+
+
+_known: WeakValueDictionary[Any, AbstractRef] = WeakValueDictionary()
+
+
+class ReadEffect(OperandEffect):
+    """The effect of reading a reference."""
+
+    __slots__ = ()
+
+
+class WriteEffect(Mutates):
+    """The effect of writing to a reference."""
+
+    __slots__ = ()
+
+
+class AccumEffect(Mutates):
+    """The effect of adding to a reference."""
+
+    __slots__ = ()
+
+
+class NewRefEffect(Effect):
+    """The effect of making a reference inside a program, which is discharged before the program is lowered."""
+
+    __slots__ = ()
+
+    whole_batch = True  # a mapped loop with it runs as one
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is NewRefEffect
+
+    def __hash__(self) -> int:
+        return hash(NewRefEffect)
+
+    def __repr__(self) -> str:
+        return "NewRef"
+
+
+new_ref_effect = NewRefEffect()
+
+for _kind in (ReadEffect, WriteEffect, AccumEffect, NewRefEffect):
+    register_effect(_kind, control_flow=True, custom_derivatives=True)

@@ -1,0 +1,418 @@
+"""References: values, transformations, refusals, and programs before and after discharge."""
+
+import numpy as np
+import pytest
+
+import primax as px
+import primax.numpy as pnp
+from primax import extend, lax
+from primax.experimental.random import stateful_rng
+from primax.extend import core
+from primax.plugins.state import discharge
+
+
+def squares(x):
+    """A loop that keeps powers of x in a reference: the sum of their squares, and x ** 4."""
+    ref = px.new_ref(pnp.zeros(4))
+
+    def step(power, i):
+        ref[i] = power
+        return power * x, None
+
+    power, _ = lax.scan(step, 1.0, pnp.arange(4))
+    return (ref[...] ** 2).sum() + power
+
+
+def expected(x):
+    return sum(x ** (2 * i) for i in range(4)) + x**4
+
+
+def slope(x):
+    return sum(2 * i * x ** (2 * i - 1) for i in range(1, 4)) + 4 * x**3
+
+
+def test_outside_of_programs_a_reference_is_a_mutable_array():
+    x = pnp.zeros(3)
+    ref = px.new_ref(x)
+    ref[0] = 1.0
+    ref[1:] += 2
+    assert repr(ref) == "Ref([1., 2., 2.], dtype=float32)"
+    assert x.tolist() == [0, 0, 0]
+    before = ref[...]
+    assert float(px.ref.swap(ref, -1, 5.0)) == 2.0
+    px.ref.addupdate(ref, np.array([0, 0]), 1.0)
+    ref[px.ds(1, 1)] = 7.0
+    assert ref[...].tolist() == [3, 7, 5]
+    assert before.tolist() == [1, 2, 2]
+    ref[ref[...] > 6] = 0.0
+    assert (ref.shape, ref.dtype, ref.ndim, ref.size, len(ref)) == ((3,), np.float32, 1, 3, 3)
+    assert np.asarray(ref).tolist() == [float(v) for v in ref] == [3, 0, 5]
+    assert isinstance(ref, px.Ref)
+    assert not isinstance(x, px.Ref)
+    assert str(px.typeof(ref)) == "Ref{f32[3]}"
+
+
+def test_views_read_and_write_parts():
+    ref = px.new_ref(pnp.zeros((3, 4)))
+    view = ref.at[1:].at[:, 2]
+    view[...] = 1.0
+    view[0] += 4.0
+    assert view[...].tolist() == [5, 1]
+    assert view.shape == (2,)
+    assert ref[1].tolist() == [0, 0, 5, 0]
+    assert px.jit(lambda: view.at[0][...])() == 5
+
+
+def test_the_program_of_a_function_with_references():
+    ref = px.new_ref(pnp.zeros(3))
+
+    def f(ref, i, x):
+        ref[0] = x
+        ref[i] += 1.0
+        px.ref.addupdate(ref, px.ds(1, 2), x)
+        return ref[...]
+
+    program = px.make_jaxpr(f)(ref, 1, 2.0)
+    assert str(program) == (
+        "{ lambda ; a:Ref{f32[3]} b:i32[] c:f32[]. let\n"
+        "    d:f32[] = convert_element_type[new_dtype=float32 weak_type=False] c\n"
+        "    a[0] <- d\n"
+        "    e:f32[] <- a[b]\n"
+        "    f:f32[] = add e 1.0:f32[]\n"
+        "    a[b] <- f\n"
+        "    g:f32[] = convert_element_type[new_dtype=float32 weak_type=False] c\n"
+        "    h:f32[2] = broadcast_in_dim[broadcast_dimensions=() shape=(2,)] g\n"
+        "    a[ds(1, 2)] += h\n"
+        "    i:f32[3] <- a[...]\n"
+        "  in (i,) }"
+    )
+    core.check_jaxpr(program)
+    pure, written = discharge(program)
+    assert written == (0,)
+    assert not pure.effects
+    assert all(not v.aval.mutable for v in pure.jaxpr.invars)
+    outs = core.eval_jaxpr(pure.jaxpr, pure.consts, pnp.zeros(3), 1, 2.0)
+    assert [x.tolist() for x in outs] == [[2, 3, 2], [2, 3, 2]]
+
+
+def test_compiled_functions_change_their_arguments_and_what_they_close_over():
+    ref, other = px.new_ref(pnp.zeros(3)), px.new_ref(1.0)
+
+    @px.jit
+    def f(refs, x):
+        refs["a"][0] = x
+        other[...] *= 2.0
+        return refs["a"][...].sum() + other[...]
+
+    assert float(f({"a": ref}, 3.0)) == 5.0
+    before = ref[...]
+    assert float(f({"a": ref}, 4.0)) == 8.0
+    assert ref[...].tolist() == [4, 0, 0]
+    assert before.tolist() == [3, 0, 0]
+    assert float(other[...]) == 4.0
+
+
+def test_updates_by_a_compiled_function_reuse_the_buffer():
+    ref = px.new_ref(pnp.zeros(1000))
+
+    @px.jit
+    def step(ref):
+        ref[0] += 1.0
+
+    step(ref)
+    step(ref)
+    assert len({(step(ref), ref._value.unsafe_buffer_pointer())[1] for _ in range(3)}) == 1
+    assert "tf.aliasing_output" in step.lower(ref).as_text()
+
+
+@pytest.mark.parametrize(
+    "transformed",
+    [
+        px.grad(squares),
+        px.jit(px.grad(squares)),
+        px.grad(px.jit(squares)),
+        px.grad(px.checkpoint(squares)),
+        px.jacfwd(squares),
+        lambda x: px.vmap(px.grad(squares))(pnp.array([x, 1.0]))[0],
+        lambda x: px.grad(lambda x: px.vmap(squares)(pnp.array([0.0, 1.0]) * x)[1])(x),
+        lambda x: px.linearize(px.jit(squares), x)[1](1.0),
+    ],
+)
+def test_derivatives_go_through_references(transformed):
+    assert float(squares(2.0)) == expected(2.0)
+    assert float(transformed(2.0)) == slope(2.0)
+
+
+def test_second_derivatives_and_linear_transposes():
+    assert float(px.hessian(px.jit(squares))(2.0)) == pytest.approx(
+        sum(2 * i * (2 * i - 1) * 2.0 ** (2 * i - 2) for i in (1, 2, 3)) + 48
+    )
+
+    def doubled(x):
+        ref = px.new_ref(x)
+        ref[0] *= 2.0
+        return ref[...]
+
+    assert px.linear_transpose(doubled, pnp.ones(2))(pnp.ones(2))[0].tolist() == [2, 1]
+
+
+def test_loops_and_branches_write_to_references():
+    ref = px.new_ref(pnp.zeros(3))
+    lax.fori_loop(0, 3, lambda i, c: (ref.__setitem__(i, 1.0 * i), c)[1], 0)
+    lax.while_loop(lambda c: ref[0] < 5, lambda c: (px.ref.addupdate(ref, 0, 1.0), c + 1)[1], 0)
+    assert ref[...].tolist() == [5, 1, 2]
+    px.jit(lambda p: lax.cond(p, lambda: ref.__setitem__(1, 7.0), lambda: ref.__setitem__(2, 9.0)))(True)
+    assert ref[...].tolist() == [5, 7, 2]
+    total, _ = lax.scan(lambda c, x: (c + x[...], x.__setitem__(..., c)), 0.0, ref)
+    assert float(total) == 14
+    assert ref[...].tolist() == [0, 5, 12]
+    assert lax.map(lambda x: x[...] * 2, ref).tolist() == [0, 10, 24]
+    px.checkpoint(lambda: ref.__setitem__(0, 1.0))()
+    assert float(ref[0]) == 1
+
+
+def test_vmap_maps_references_and_indices():
+    refs = px.new_ref(pnp.arange(6.0).reshape(3, 2))
+    px.vmap(lambda ref, i, x: ref.__setitem__(i, x), in_axes=(1, 0, 0))(refs, pnp.array([0, 2]), pnp.array([7.0, 8.0]))
+    assert refs[...].tolist() == [[7, 1], [2, 3], [4, 8]]
+    assert px.vmap(lambda i: refs[i, 0])(pnp.array([2, 0])).tolist() == [4, 7]
+    assert px.vmap(px.jit(lambda x: px.new_ref(x)[...] * refs[0, 1]))(pnp.arange(2.0)).tolist() == [0, 1]
+
+    def either(x):
+        ref = px.new_ref(x)
+        lax.cond(x > 1, lambda: ref.__setitem__(..., ref[...] * 3), lambda: ref.__setitem__(..., ref[...] * 2))
+        return ref[...]
+
+    for f in (either, px.jit(either)):
+        assert px.vmap(f)(pnp.array([0.5, 2.0])).tolist() == [1, 6]
+
+
+def test_jvp_takes_references_with_references_of_tangents():
+    ref, tangents = px.new_ref(pnp.ones(2)), px.new_ref(pnp.array([1.0, 2.0]))
+
+    def f(ref, x):
+        ref[0] = ref[1] * x
+        return ref[...].sum()
+
+    y, dy = px.jvp(f, (ref, 3.0), (tangents, 1.0))
+    assert (float(y), float(dy)) == (4.0, 9.0)
+    assert ref[...].tolist() == [3, 1]
+    assert tangents[...].tolist() == [7, 2]
+
+
+def test_intermediate_values_are_plumbed_out():
+    seen = px.new_ref(0.0)
+
+    def f(x, seen):
+        y = pnp.sin(x)
+        seen[...] = lax.stop_gradient(y)
+        return y * y
+
+    for run in (px.grad(f), px.jit(px.grad(f)), px.grad(px.jit(f))):
+        seen[...] = 0.0
+        assert float(run(2.0, seen)) == pytest.approx(np.sin(4.0), rel=1e-6)
+        assert float(seen[...]) == pytest.approx(np.sin(2.0))
+
+
+def test_a_backward_rule_writes_to_a_reference():
+    @px.custom_vjp
+    def tap(x, ref):
+        return x
+
+    def backward(ref, ct):
+        ref[...] = ct
+        return ct, None
+
+    tap.defvjp(lambda x, ref: (x, ref), backward)
+
+    def f(x, ref):
+        return 3.0 * tap(pnp.sin(x), ref)
+
+    for run in (px.grad(f), px.jit(px.grad(f)), px.grad(px.jit(f))):
+        ref = px.new_ref(0.0)
+        assert float(run(2.0, ref)) == pytest.approx(3 * np.cos(2.0))
+        assert float(ref[...]) == 3.0
+    assert float(px.jit(f)(2.0, ref)) == pytest.approx(3 * np.sin(2.0))
+    with pytest.raises(core.UnsupportedError, match="custom derivatives must not take a reference inside of loops"):
+        px.grad(lambda x: lax.fori_loop(0, 2, lambda i, c: f(c, ref), x))(1.0)
+
+
+def test_gradients_accumulate_in_references():
+    total, bias = px.new_ref(pnp.zeros(2)), px.new_ref(0.0)
+
+    def loss(w, b, x):
+        return (w["w"] * x).sum() + b
+
+    @px.jit
+    def accumulate(total, x):
+        _, pullback = px.vjp(loss, {"w": pnp.ones(2)}, 0.0, x)
+        return pullback.with_refs({"w": total}, bias, None)(1.0)
+
+    for i in range(3):
+        out = accumulate(total, pnp.array([1.0, i]))
+    assert total[...].tolist() == [3, 3]
+    assert float(bias[...]) == 3
+    assert out[:2] == ({"w": None}, None)
+    assert out[2].tolist() == [1, 1]
+    _, pullback = px.vjp(lambda x: x * x, 3.0)
+    with pytest.raises(ValueError, match="refs must have an entry for each of the 1 arguments, got 2"):
+        pullback.with_refs(bias, bias)
+    with pytest.raises(
+        TypeError, match=r"with_refs: refs\[0\] must be a reference to a value of type f32\[\], got f32\[2\]"
+    ):
+        pullback.with_refs(pnp.ones(2))
+
+
+def test_devices_have_their_parts_of_a_reference():
+    ref = px.new_ref(pnp.zeros(4))
+    mesh = px.make_mesh((2,), ("x",))
+    spec = px.P("x")
+
+    def f(ref, x):
+        ref[0] = 2 * x[1]
+        return ref[...]
+
+    mapped = px.shard_map(f, mesh=mesh, in_specs=(spec, spec), out_specs=spec)
+    for run in (mapped, px.jit(mapped)):
+        ref[...] = 1.0
+        assert run(ref, pnp.arange(4.0)).tolist() == ref[...].tolist() == [2, 1, 6, 1]
+
+
+def test_exported_functions_make_references():
+    def f(x):
+        ref = px.new_ref(x)
+        ref[0] = 3.0
+        return ref[...]
+
+    assert px.export.export(px.jit(f))(pnp.zeros(2)).call(pnp.zeros(2)).tolist() == [3, 0]
+
+
+def test_an_equation_interpreter_runs_programs_with_references():
+    program = px.make_jaxpr(px.jit(squares))(2.0)
+    assert float(core.jaxpr_as_fun(program)(2.0)[0]) == expected(2.0)
+
+
+def test_a_generator_is_mapped_compiled_and_differentiated():
+    rng, key = stateful_rng(7), px.random.key(7)
+    draw = px.jit(lambda rng, x: rng.normal() * x)
+    numbers = [float(px.random.normal(px.random.fold_in(key, i))) for i in range(3)]
+    assert float(draw(rng, 1.0)) == numbers[0]
+    assert float(px.grad(draw, argnums=1)(rng, 1.0)) == numbers[1]
+    assert float(lax.scan(lambda c, _: (rng.normal(), None), 0.0, None, length=1)[0]) == numbers[2]
+    many = stateful_rng(7).split(2)
+    drawn = px.vmap(lambda rng: rng.random())(many)
+    keys = px.random.split(px.random.fold_in(key, 0), 2)
+    assert drawn.tolist() == [float(px.random.uniform(px.random.fold_in(k, 0))) for k in keys]
+    with pytest.raises(ValueError, match=r"a generator of shape \(2,\) draws numbers inside of vmap only"):
+        many.key()
+
+
+def refs():
+    return px.new_ref(pnp.zeros(3))
+
+
+def freed():
+    ref = refs()
+    px.free_ref(ref)
+    return ref
+
+
+@pytest.mark.parametrize(
+    ("run", "kind", "message"),
+    [
+        (
+            lambda r: px.jit(lambda a, b: a[0])(r, r),
+            ValueError,
+            "got one of type Ref{f32[3]} as argument 0 and as argument 1",
+        ),
+        (lambda r: px.jit(lambda a: a[0] + r[0])(r), ValueError, "as a value that it closes over and as argument 0"),
+        (
+            lambda r: px.jit(lambda a: a)(r),
+            ValueError,
+            "a result must be an array, got a reference of type Ref{f32[3]}",
+        ),
+        (lambda r: px.jit(lambda: r)(), ValueError, "return its contents, ref[...]"),
+        (
+            lambda r: lax.scan(lambda c, x: (c, x), r, pnp.arange(2)),
+            ValueError,
+            "a result must be an array, got a reference",
+        ),
+        (
+            lambda r: px.vmap(lambda x: r.__setitem__(0, x))(pnp.ones(2)),
+            ValueError,
+            "set: a value inside vmap must not be",
+        ),
+        (
+            lambda r: px.grad(lambda x: (r.__setitem__(0, x), x)[1])(1.0),
+            ValueError,
+            "a value inside differentiation must",
+        ),
+        (
+            lambda r: px.jit(lambda i, s: i, static_argnums=1)(0, r),
+            ValueError,
+            "static argument 1 must not be a reference",
+        ),
+        (lambda r: px.vjp(lambda r: r[0], r), TypeError, "argument r must be an array, got a reference of type"),
+        (
+            lambda r: pnp.sin(r),
+            TypeError,
+            "sin: operands must be arrays or numbers, got a reference; read it by ref[...]",
+        ),
+        (lambda r: px.jit(lambda r: r + 1)(r), TypeError, "add: operands must be arrays or numbers, got a reference"),
+        (lambda r: r.__setitem__(0, r), TypeError, "set: value must be an array, got a reference"),
+        (lambda r: px.new_ref(r), TypeError, "new_ref: value must be an array or a number, got a reference"),
+        (lambda r: px.new_ref(0).__setitem__(..., 1.5), TypeError, "value must be of dtype int32, as the reference"),
+        (lambda r: r.__setitem__(..., pnp.ones(2)), ValueError, "set: value must have the shape of the elements, (3,)"),
+        (lambda r: px.jit(lambda r: r[r[...] > 0])(r), ValueError, "must not be indexed by a mask that is not known"),
+        (lambda r: r[True], TypeError, "an index of a reference must not be a bool"),
+        (lambda r: freed()[0], ValueError, "must not be used any more: free_ref was called on it"),
+        (
+            lambda r: px.jit(lambda x: (px.freeze(s := px.new_ref(x)), s[...])[1])(1.0),
+            ValueError,
+            "freeze was called on it",
+        ),
+        (lambda r: px.jit(lambda: px.freeze(r))(), ValueError, "freeze: a reference must be ended where it was made"),
+        (lambda r: bool(r), TypeError, "a reference has no truth value"),
+        (
+            lambda r: lax.while_loop(lambda c: (r.__setitem__(0, 1.0), c < 1)[1], lambda c: c + 1, 0),
+            core.UnsupportedError,
+            "while: the condition must not write",
+        ),
+        (lambda r: px.ref.get(3.0), TypeError, "get: ref must be a reference, as px.new_ref makes it, got 3.0"),
+        (lambda r: px.empty_ref(3), TypeError, "empty_ref: ty must have a shape and a dtype"),
+        (lambda r: px.jit(lambda r: r[0]).lower(r).compile()(r), core.UnsupportedError, "call the jitted function"),
+    ],
+)
+def test_misuse_is_refused(run, kind, message):
+    ref = refs()
+    with pytest.raises(kind) as caught:
+        run(ref)
+    assert message in str(caught.value)
+    ref[0] = 1.0
+    assert ref[...].tolist() == [1, 0, 0]
+
+
+def test_a_reference_does_not_outlive_its_transformation():
+    kept = []
+    px.vmap(lambda x: kept.append(px.new_ref(x)))(pnp.ones(2))
+    with pytest.raises(core.UnexpectedTracerError, match="after the end of the transformation that made it"):
+        kept[0][...]
+
+
+def test_a_third_partys_primitive_takes_references():
+    push_p = extend.define_primitive(
+        "push",
+        abstract_eval=lambda ref, x: x,
+        mutates=(0,),
+        discharge=lambda refs, ref, x: (ref[-1], {0: pnp.concatenate([x[None], ref[:-1]])}),
+    )
+
+    def push(ref, x):
+        return push_p.bind(ref, pnp.asarray(x))
+
+    ref = px.new_ref(pnp.arange(3.0))
+    assert float(push(ref, 5.0)) == 2.0
+    assert float(px.jit(push)(ref, 6.0)) == 1.0
+    assert ref[...].tolist() == [6, 5, 0]
+    assert "push a b" in str(px.make_jaxpr(push)(ref, 6.0))
+    assert float(px.grad(lambda x: (push(r := px.new_ref(pnp.zeros(2)), x), r[0] * x)[1])(3.0)) == 6.0
