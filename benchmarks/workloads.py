@@ -676,6 +676,79 @@ def searchsorted_million():
 
 
 @workload
+def ref_trace_1000():
+    def f(ref, x):
+        for i in range(1000):
+            ref[i % 8] = x[i % 8] * 2.0
+        return ref[0]
+
+    x = jnp.asarray(f32(8))
+    ref = M.new_ref(x)
+    return best(lambda: M.make_jaxpr(lambda ref, x: f(ref, x))(ref, x), 3) / 1000, "s/update"
+
+
+@workload
+def ref_loop():
+    @M.jit
+    def loop(ref):
+        lax.fori_loop(0, 1000, lambda i, c: (ref.__setitem__((i, 0), 1.0), c)[1], 0)
+
+    ref = M.new_ref(jnp.zeros((1000, 1000)))
+
+    def go():
+        loop(ref)
+        sync(ref[0, 0])
+
+    return best(go) / 1000, "s/update of 4 MB"
+
+
+@workload
+def jit_call_ref():
+    @M.jit
+    def step(ref):
+        ref[0] += 1.0
+
+    ref = M.new_ref(jnp.asarray(f32(8)))
+
+    def go():
+        for _ in range(500):
+            step(ref)
+
+    return best(go) / 500, "s/call"
+
+
+@workload
+def eager_ref_update():
+    ref = M.new_ref(jnp.asarray(f32(8)))
+
+    def go():
+        for _ in range(500):
+            ref[1] = 2.0
+
+    return best(go) / 500, "s/update"
+
+
+@workload
+def jit_pullback():
+    x = jnp.asarray(f32(8))
+
+    def f(x):
+        for _ in range(100):
+            x = jnp.sin(x)
+        return x
+
+    _, pullback = M.vjp(f, x)
+    apply = M.jit(lambda pullback, ct: pullback(ct))
+
+    def go():
+        for _ in range(200):
+            y = apply(pullback, x)
+        sync(y)
+
+    return best(go) / 200, "s/call with a pullback of 100 residuals"
+
+
+@workload
 def peak_rss():
     f = chain(16000)
     M.make_jaxpr(f)(f32(8))

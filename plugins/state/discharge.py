@@ -77,7 +77,9 @@ def _discharge(closed: ClosedJaxpr, final: bool) -> Discharged:
             return [*outs, *(args[i]._value for i in written)]
 
     taken = [aval.inner_aval if type(aval) is AbstractRef else aval for aval in avals]
-    return Discharged(core.trace_to_jaxpr(run, taken, closed.jaxpr.debug_info), tuple(written))
+    program = core.trace_to_jaxpr(run, taken, closed.jaxpr.debug_info)
+    jaxpr, _ = core.dce_jaxpr(program.jaxpr, True, True)  # without reads whose results are not used
+    return Discharged(ClosedJaxpr(jaxpr, program.consts), tuple(written))
 
 
 def without_refs(closed: ClosedJaxpr) -> ClosedJaxpr:
