@@ -14,7 +14,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters.ad import linear_together
 from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import ArgumentError, is_value, of_call, warn_caller
-from primax.extend.provisional.dimensions import as_array
+from primax.extend.provisional.dimensions import as_array, is_symbolic
 from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.provisional.typing import ArrayLike, DTypeLike
 from primax.extend.rule_types import Table
@@ -238,7 +238,36 @@ def _bitcast_batch(args: Any, dims: Any, *, new_dtype: Any) -> tuple[Any, Any]:
     return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), 0
 
 
+def _unsigned(bits: int) -> np.dtype[Any]:
+    return np.dtype({2: dtypes.uint2, 4: dtypes.uint4}.get(bits, f"uint{bits}"))
+
+
+def _by_shifts(x: Any, *, new_dtype: Any) -> list[Any]:
+    """The bits as a dtype of another width, by arithmetic: XLA finds no sizes from those of such a bitcast."""
+    aval = get_aval(x)
+    old, new = dtypes.itemsize_bits(aval.dtype), dtypes.itemsize_bits(new_dtype)
+    shape = aval.shape if old < new else (*aval.shape, old // new)
+    last, unsigned = len(shape) - 1, _unsigned(max(old, new))
+    bits = bitcast_convert_type_p.bind(x, new_dtype=_unsigned(old))
+    bits = convert_element_type_p.bind(bits, new_dtype=unsigned, weak_type=False)
+    shifts = np.arange(shape[last]).astype(unsigned) * unsigned.type(min(old, new))
+    shifts = core.primitives.broadcast_in_dim_p.bind(shifts, shape=shape, broadcast_dimensions=(last,))
+    if old < new:
+        bits = core.primitives.reduce_sum_p.bind(core.primitives.shift_left_p.bind(bits, shifts), axes=(last,))
+    else:
+        bits = core.primitives.broadcast_in_dim_p.bind(bits, shape=shape, broadcast_dimensions=tuple(range(last)))
+        bits = core.primitives.shift_right_logical_p.bind(bits, shifts)
+        bits = convert_element_type_p.bind(bits, new_dtype=_unsigned(new), weak_type=False)
+    return [bitcast_convert_type_p.bind(bits, new_dtype=new_dtype)]
+
+
+_lower_to_shifts = mlir.lower_fun(_by_shifts)
+
+
 def _bitcast_lowering(ctx: Any, x: Any, *, new_dtype: Any) -> Sequence[mlir.ir.Value]:
+    before, after = ctx.avals_in[0].shape, ctx.avals_out[0].shape
+    if len(before) != len(after) and is_symbolic(before):
+        return _lower_to_shifts(ctx, x, new_dtype=new_dtype)
     result = cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
     return mlir.ir.Operation.create("stablehlo.bitcast_convert", [result], [x]).results
 
