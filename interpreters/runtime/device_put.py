@@ -444,6 +444,8 @@ def put_value(x: Any, weak_type: bool = False, device: Any = None, lent: bool = 
             return x
         return Array(move(x._b, sharding, True))
     if type(x) is ExtendedArray:
+        if sharding is not None:
+            sharding.check_shape(x.shape, "device_put")
         return ExtendedArray(put_value(x.base, device=sharding), x.dtype)
     array = unwrap(x)
     if array is not x:
