@@ -194,12 +194,16 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     If the new dtype is narrower, the result has a new last axis for the parts, the lowest bits first. If it is wider,
     the last axis of `operand` must have the parts, and the result lacks it.
 
+    An array of an extended dtype is read as an array of its elements, with the axes of an element last; such an array
+    is read as one of the extended dtype. This is linear if the dtype is its own tangent dtype.
+
     Args:
-      operand: an array, not boolean or complex.
-      new_dtype: the dtype of the result.
+      operand: an array, not boolean or complex, unless one of the dtypes is extended.
+      new_dtype: the dtype of the result; for an operand of an extended dtype it is the `element_dtype`.
 
     Raises:
-      TypeError: one of two different dtypes is boolean or complex, or the last axis does not have the parts.
+      TypeError: one of two different dtypes is boolean or complex, or the last axis does not have the parts; or one
+        of them is extended, and the other one is not that of its elements, or the last axes are not those of one.
 
     >>> import primax as px
     >>> px.lax.bitcast_convert_type(px.numpy.float32(1), "uint32")
@@ -212,6 +216,8 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
 
 def _bitcast_abstract_eval(operand: ShapedArray, *, new_dtype: Any) -> ShapedArray:
+    if operand.dtype != new_dtype and (dtypes.is_extended(operand.dtype) or dtypes.is_extended(new_dtype)):
+        return _elements_type(operand, new_dtype)
     pair = (operand.dtype, new_dtype)
     if operand.dtype != new_dtype and not all(dtypes.is_integer(d) or dtypes.is_floating(d) for d in pair):
         raise TypeError(
@@ -231,6 +237,50 @@ def _bitcast_abstract_eval(operand: ShapedArray, *, new_dtype: Any) -> ShapedArr
             )
         shape = shape[:-1]
     return ShapedArray(shape, new_dtype, False, vma=operand.vma)
+
+
+def _elements_type(operand: ShapedArray, new_dtype: Any) -> ShapedArray:
+    """The type of an array read as that of its elements, or of an array of elements read as one of an extended dtype.
+
+    Raises:
+      TypeError: the dtype, or the last axes, are not those of an element.
+    """
+    old: Any = operand.dtype
+    if not dtypes.is_extended(new_dtype):
+        if new_dtype != old.element_dtype:
+            raise ArgumentError(
+                f"bitcast_convert_type: new_dtype must be that of the elements of {old}, {old.element_dtype}, "
+                f"got {new_dtype} for {operand.str_short()}"
+            )
+        return ShapedArray((*operand.shape, *old.element_shape), new_dtype, vma=operand.vma)
+    rank = operand.ndim - len(new_dtype.element_shape)
+    if old != new_dtype.element_dtype or rank < 0 or operand.shape[rank:] != new_dtype.element_shape:
+        element = ShapedArray(new_dtype.element_shape, new_dtype.element_dtype).str_short()
+        raise ArgumentError(
+            f"bitcast_convert_type: operand must have the dtype and the last axes of an element of {new_dtype}, "
+            f"{element}, got {operand.str_short()}"
+        )
+    return ShapedArray(operand.shape[:rank], new_dtype, vma=operand.vma)
+
+
+def _bitcast_jvp(primals: Any, tangents: Any, *, new_dtype: Any) -> tuple[Any, Any]:
+    ((x,), (t,)) = primals, tangents
+    out = bitcast_convert_type_p.bind(x, new_dtype=new_dtype)
+    old = get_aval(x).dtype
+    dtype = old if dtypes.is_extended(old) else new_dtype
+    no_tangent = not dtypes.is_extended(old) and dtypes.tangent_dtype(new_dtype) == dtypes.float0
+    if type(t) is ad.Zero or no_tangent or not dtypes.is_extended(dtype):
+        return out, ad.Zero.from_primal_value(out)
+    if not dtypes.has_sums(dtype):
+        raise ArgumentError(
+            f"bitcast_convert_type: {old} read as {new_dtype} has no derivative, since {dtype} is not its own "
+            "tangent_dtype; give the function that reads it a rule by custom_jvp or custom_vjp, or use stop_gradient"
+        )
+    return out, bitcast_convert_type_p.bind(t, new_dtype=new_dtype)
+
+
+def _bitcast_transpose(ct: Any, operand: Any, *, new_dtype: Any) -> list[Any]:
+    return [bitcast_convert_type_p.bind(ct, new_dtype=operand.aval.dtype)]
 
 
 def _bitcast_batch(args: Any, dims: Any, *, new_dtype: Any) -> tuple[Any, Any]:
@@ -264,7 +314,10 @@ def _by_shifts(x: Any, *, new_dtype: Any) -> list[Any]:
 _lower_to_shifts = mlir.lower_fun(_by_shifts)
 
 
+@mlir.physical_lowering
 def _bitcast_lowering(ctx: Any, x: Any, *, new_dtype: Any) -> Sequence[mlir.ir.Value]:
+    if dtypes.is_extended(ctx.avals_in[0].dtype) or dtypes.is_extended(new_dtype):
+        return [x]
     before, after = ctx.avals_in[0].shape, ctx.avals_out[0].shape
     if len(before) != len(after) and is_symbolic(before):
         return _lower_to_shifts(ctx, x, new_dtype=new_dtype)
@@ -282,8 +335,10 @@ RULES: Table = {
     },
     bitcast_convert_type_p: {
         "abstract_eval": _bitcast_abstract_eval,
-        "jvp": ad.zero_jvp(bitcast_convert_type_p),
+        "jvp": _bitcast_jvp,
+        "transpose": ad.linear_transpose2(bitcast_convert_type_p, _bitcast_transpose),
         "batch": _bitcast_batch,
         "lowering": _bitcast_lowering,
+        "key_use": lambda uses, eqn, walk: walk.new(),
     },
 }
