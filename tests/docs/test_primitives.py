@@ -33,6 +33,7 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "peek": "it shows an effect, and has no other rules",
     },
     "docs/errors.md": {"twice": "it shows a missing rule", "pair": "it shows a rule that returns too little"},
+    "docs/extended-dtypes.md": {"block_scale": "it shows a lowering rule, and has no derivatives"},
     "docs/foreign-functions.md": {"scale_in_cpp": "its handler is a line of C++ that nobody has compiled"},
     "docs/how-it-works.md": {"scale": [Sample([X], {"factor": 3.0}), Sample([X], {"factor": 0.5})]},
     "docs/plugins.md": {
