@@ -143,9 +143,8 @@ def _limit(scalar: type, dtype: Any) -> float:
 
 
 def _convert_abstract_eval(operand: ShapedArray, *, new_dtype: Any, weak_type: bool) -> ShapedArray:
-    pair = (operand.dtype, new_dtype)
-    if operand.dtype != new_dtype and any(map(dtypes.is_extended, pair)):
-        hint = max(map(dtypes.instead_of_arithmetic, pair), key=len)
+    if operand.dtype != new_dtype and any(map(dtypes.is_extended, (operand.dtype, new_dtype))):
+        hint = dtypes.instead_of_arithmetic(operand.dtype) or dtypes.instead_of_arithmetic(new_dtype)
         raise ArgumentError(
             "convert_element_type: an extended dtype cannot be converted to or from another dtype, "
             f"got {new_dtype} for {operand.str_short()}{hint}"
