@@ -190,7 +190,7 @@ def check_parameters(case: Case) -> None:
     if not others:
         undeclared = case.sample.params and case.primitive._parameters is None
         remedy = (
-            "; with define_primitive(..., parameters={name: type}) the kit draws other values" if undeclared else ""
+            "; with define_primitive(..., parameters=) the kit draws some" if undeclared else ""
         )
         raise NotRun(f"no other sample differs from this one only in parameters{remedy if undeclared else ''}")
     place = [sibling is case.sample for sibling in case.siblings].index(True)
