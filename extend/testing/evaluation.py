@@ -48,12 +48,12 @@ def tolerance(case: Case, dtype: Any) -> float:
     return max(default_rtol(dtype), case.sample.rtol or 0.0)
 
 
-def eager(setting: Setting, args: Values | None = None) -> list[Any]:
-    """The results of the impl rule for arrays, as a list."""
+def eager(setting: Setting, args: Values | None = None, *, as_arrays: bool = True) -> list[Any]:
+    """The results of the impl rule for arrays, or for the arguments as they are, as a list."""
     case = setting.case
     args = setting.args if args is None else args
     with config.enable_x64(setting.x64), set_current_trace(eval_trace):
-        arrays = [_array(x, aval) for x, aval in zip(args, setting.avals, strict=True)]
+        arrays = [_array(x, aval) for x, aval in zip(args, setting.avals, strict=True)] if as_arrays else args
         out = rule_tables["impl"][case.primitive](*arrays, **case.sample.params)
         if not case.primitive.multiple_results:
             return [out]

@@ -52,6 +52,7 @@ from primax.extend.testing.evaluation import (
     check_parameters,
     check_reference,
 )
+from primax.extend.testing.forms import check_empty, check_numbers
 from primax.extend.testing.hazards import check_key_use, check_makes_nan
 from primax.extend.testing.interpretation import check_interpret
 from primax.extend.testing.kinds import check_of_kind, further_kinds, statement_of_kind
@@ -95,6 +96,8 @@ _FUNCTIONS: dict[str, tuple[Callable[[Case], None], tuple[str, ...]]] = {
     "weak_types": (check_weak_types, ("abstract_eval",)),
     "dtypes": (check_dtypes, ("abstract_eval", "lowering")),
     "shapes": (check_shapes, ("abstract_eval", "lowering")),
+    "numbers": (check_numbers, ("impl", "lowering", "jvp", "transpose", "batch", "axis_batch")),
+    "empty": (check_empty, ("jvp", "transpose", "batch", "axis_batch")),
     "bad_input": (check_bad_input, ("abstract_eval",)),
     "refusals": (check_refusals, ("abstract_eval",)),
     "print": (check_print, ("print",)),

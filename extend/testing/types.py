@@ -21,12 +21,14 @@ from primax.extend.testing.report import Failed, NotRun
 from primax.extend.testing.values import difference, double, is_inexact, largest
 
 __all__ = [
+    "array_args",
     "bad_variants",
     "check_abstract_eval",
     "check_bad_input",
     "check_dtypes",
     "check_shapes",
     "check_weak_types",
+    "empty_variants",
     "is_refusal",
 ]
 
@@ -127,7 +129,12 @@ def _check_variants(case: Case, variants: Sequence[tuple[str, list[Any]]], x64: 
     return of_variants
 
 
-def _array_args(case: Case) -> list[int]:
+def array_args(case: Case) -> list[int]:
+    """The positions of arguments that are arrays.
+
+    Raises:
+      NotRun: there are none, or the primitive holds a program.
+    """
     positions = [i for i, a in enumerate(case.native.avals) if is_array_type(a)]
     if not positions:
         raise NotRun("it has no arrays as arguments")
@@ -142,7 +149,7 @@ _INTEGERS = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int
 
 def check_dtypes(case: Case) -> None:
     """In every accepted dtype of the same kind the results agree, within the precision of that dtype."""
-    _array_args(case)
+    array_args(case)
     native = case.native
     rounded = [_rounded(x) if is_array_type(a) else x for x, a in zip(native.args, native.avals, strict=True)]
     variants = list(_dtype_variants(rounded))
@@ -216,24 +223,56 @@ def _compare_dtypes(case: Case, name: str, gots: list[Any], wants: list[Any], ar
 
 def check_shapes(case: Case) -> None:
     """For other sizes, including 0, and other ranks, the results are right or abstract_eval raises a right error."""
-    arrays = _array_args(case)
+    arrays = array_args(case)
     native = case.native
     shapes = {i: np.shape(native.args[i]) for i in arrays}
-    variants = []
+    variants = list(_other_sizes(shapes))
+    variants.append(("one axis more", {i: (2, *shape) if shape else shape for i, shape in shapes.items()}))
+    variants.append(("scalars", dict.fromkeys(shapes, ())))
+    _check_variants(case, _variants_of_shapes(case, variants), native.x64)
+
+
+Shapes = dict[int, tuple[int, ...]]
+
+
+def _other_sizes(shapes: Shapes) -> Iterator[tuple[str, Shapes]]:
+    """Shapes with size 0 or 1 in place of each size, and with size 0 in each dimension of equal shapes, or of one."""
     for size in sorted({n for shape in shapes.values() for n in shape}):
         for new in (0, 1):
             if new != size:
                 changed = {i: tuple(new if n == size else n for n in shape) for i, shape in shapes.items()}
-                variants.append((f"size {new} in place of {size}", changed))
-    variants.append(("one axis more", {i: (2, *shape) if shape else shape for i, shape in shapes.items()}))
-    variants.append(("scalars", dict.fromkeys(shapes, ())))
+                yield f"size {new} in place of {size}", changed
+    for i, shape in shapes.items():
+        for axis in range(len(shape)):
+            of_equals = {j: _emptied(other, axis) if other == shape else other for j, other in shapes.items()}
+            yield f"size 0 along axis {axis}", of_equals
+            yield f"size 0 along axis {axis} of argument {i}", {**shapes, i: _emptied(shape, axis)}
+
+
+def _emptied(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return (*shape[:axis], 0, *shape[axis + 1 :])
+
+
+def _variants_of_shapes(case: Case, variants: Sequence[tuple[str, Shapes]]) -> list[tuple[str, list[Any]]]:
+    """The arguments in other shapes, without repetition, each with its description."""
+    arrays = array_args(case)
+    native = case.native
+    seen = [{i: np.shape(native.args[i]) for i in arrays}]
     calls = []
     for name, changed in variants:
-        if changed != shapes:
+        if changed not in seen:
+            seen.append(changed)
             args = [_resized(x, changed[i]) if i in changed else x for i, x in enumerate(native.args)]
             described = ", ".join(str(list(changed[i])) for i in arrays)
             calls.append((f"{name}, shapes {described}", args))
-    _check_variants(case, calls, native.x64)
+    return calls
+
+
+def empty_variants(case: Case) -> list[tuple[str, list[Any]]]:
+    """The arguments with size 0 in each dimension in turn, each with its description."""
+    shapes = {i: np.shape(case.native.args[i]) for i in array_args(case)}
+    variants = [(name, changed) for name, changed in _other_sizes(shapes) if name.startswith("size 0")]
+    return _variants_of_shapes(case, variants)
 
 
 def _resized(x: Any, shape: tuple[int, ...]) -> Any:
@@ -249,7 +288,7 @@ def check_bad_input(case: Case) -> None:
 
 def bad_variants(case: Case) -> list[tuple[str, list[Any]]]:
     """Arguments of another number, dtype or shape, each with its description."""
-    arrays = _array_args(case)
+    arrays = array_args(case)
     args = case.native.args
     variants = [("one argument less", args[:-1]), ("one argument more", [*args, args[-1]])]
     for i in arrays:
