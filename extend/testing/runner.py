@@ -96,8 +96,6 @@ _FUNCTIONS: dict[str, tuple[Callable[[Case], None], tuple[str, ...]]] = {
     "weak_types": (check_weak_types, ("abstract_eval",)),
     "dtypes": (check_dtypes, ("abstract_eval", "lowering")),
     "shapes": (check_shapes, ("abstract_eval", "lowering")),
-    "numbers": (check_numbers, ("impl", "lowering", "jvp", "transpose", "batch", "axis_batch")),
-    "empty": (check_empty, ("jvp", "transpose", "batch", "axis_batch")),
     "bad_input": (check_bad_input, ("abstract_eval",)),
     "refusals": (check_refusals, ("abstract_eval",)),
     "print": (check_print, ("print",)),
@@ -128,6 +126,8 @@ _FUNCTIONS: dict[str, tuple[Callable[[Case], None], tuple[str, ...]]] = {
     "vmap_of_grad": (check_vmap_of_grad, ("jvp", "transpose", "batch")),
     "grad_of_vmap": (check_grad_of_vmap, ("batch", "jvp", "transpose")),
     "grad_of_jit": (check_grad_of_jit, ("jvp", "transpose")),
+    "numbers": (check_numbers, ("impl", "lowering", "jvp", "transpose", "batch", "axis_batch")),
+    "empty": (check_empty, ("jvp", "transpose", "batch", "axis_batch")),
     "override": (check_override, ()),
 }
 

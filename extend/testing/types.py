@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from primax.extend.testing.evaluation import eager, require_types, tolerance
 from primax.extend.testing.invariants import require_same
 from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
+from primax.extend.testing.statements import raise_together
 from primax.extend.testing.values import difference, double, is_inexact, largest
 
 __all__ = [
@@ -82,51 +83,91 @@ def _check_variants(case: Case, variants: Sequence[tuple[str, list[Any]]], x64: 
 
     Returns:
       The results of the accepted variants.
+
+    Raises:
+      Failed: something is wrong for some of them.
     """
     accepted: dict[str, Setting] = {}
+    failures: list[Failed] = []
     for name, args in variants:
         setting = Setting(case, args, x64)
         try:
-            _ = setting.out_avals
-        except (RuleError, JaxprTypeError) as error:
-            raise Failed(f"for {name}: {error}", *_RULES) from error
-        except Exception as error:
-            if is_refusal(error):
-                continue
-            raise Failed(
-                f"for {name}: expected abstract_eval to accept or to raise TypeError or ValueError, "
-                f"got {type(error).__name__}: {error}",
-                *_RULES,
-            ) from error
-        accepted[name] = setting
-    if not accepted:
-        return {}
-    case.require_evaluation()
+            if not _is_refused(setting, name):
+                accepted[name] = setting
+        except Failed as failure:
+            failures.append(failure)
+    of_variants: dict[str, list[Any]] = {}
+    if accepted:
+        case.require_evaluation()
+        results = _results_of(accepted, case, x64)
+        for name, setting in accepted.items():
+            try:
+                of_variants[name] = _checked_results(case, name, setting, results)
+            except Failed as failure:
+                failures.append(failure)
+    raise_together(failures)
+    return of_variants
+
+
+def _is_refused(setting: Setting, name: str) -> bool:
+    """Whether abstract evaluation refuses arguments.
+
+    Raises:
+      Failed: it raises an error that is no refusal.
+    """
+    try:
+        _ = setting.out_avals
+    except (RuleError, JaxprTypeError) as error:
+        raise Failed(f"for {name}: {error}", *_RULES) from error
+    except Exception as error:
+        if is_refusal(error):
+            return True
+        raise Failed(
+            f"for {name}: expected abstract_eval to accept or to raise TypeError or ValueError, "
+            f"got {type(error).__name__}: {error}",
+            *_RULES,
+        ) from error
+    return False
+
+
+def _results_of(settings: Mapping[str, Setting], case: Case, x64: bool) -> Parts:
+    """The results of the primitive for several arguments, by one program."""
     flat: list[Any] = []
     parts: dict[str, Any] = {}
-    for name, setting in accepted.items():
+    for name, setting in settings.items():
         own = slice(len(flat), len(flat) + len(setting.args))
         flat += setting.args
         parts[name] = lambda *xs, own=own: case.bind(*xs[own])
-    results = Parts(parts, flat, compiled=case.compiles, x64=x64)
-    of_variants = {}
-    for name, setting in accepted.items():
+    return Parts(parts, flat, compiled=case.compiles, x64=x64)
+
+
+def _checked_results(case: Case, name: str, setting: Setting, results: Parts) -> list[Any]:
+    """The results for some arguments.
+
+    Raises:
+      Failed: there are none, or they have not the promised types or the values of the impl rule.
+    """
+    try:
+        outs = results[name]
+    except Exception as error:
+        raise Failed(
+            f"for {name}: abstract_eval accepts it, but it fails to run: {type(error).__name__}: {error}",
+            "lowering",
+            *_RULES,
+        ) from error
+    require_types(outs, setting.out_avals, f"the program for {name}", "lowering")
+    if case.has("impl"):
         try:
-            of_variants[name] = results[name]
+            wants = eager(setting)
+        except Failed:
+            raise
         except Exception as error:
-            raise Failed(
-                f"for {name}: abstract_eval accepts it, but it fails to run: {type(error).__name__}: {error}",
-                "lowering",
-                *_RULES,
-            ) from error
-        require_types(of_variants[name], setting.out_avals, f"the program for {name}", "lowering")
-        if case.has("impl"):
-            outs = eager(setting)
-            require_types(outs, setting.out_avals, f"the impl rule for {name}", "impl")
-            message = f"{{what}} for {name}: the lowering is not as the impl rule"
-            close = partial(tolerance, case)
-            require_same(case, of_variants[name], outs, setting.args, close, message, "lowering", "impl")
-    return of_variants
+            text = f"for {name}: abstract_eval accepts it, but the impl rule fails: {type(error).__name__}: {error}"
+            raise Failed(text, "impl", *_RULES) from error
+        require_types(wants, setting.out_avals, f"the impl rule for {name}", "impl")
+        message = f"{{what}} for {name}: the lowering is not as the impl rule"
+        require_same(case, outs, wants, setting.args, partial(tolerance, case), message, "lowering", "impl")
+    return outs
 
 
 def array_args(case: Case) -> list[int]:
