@@ -56,7 +56,9 @@ def test_underscores_stand_for_hyphens() -> None:
     try:
         assert px.contrib.my_waves.own() == getattr(px.contrib, "my-waves").own() == "my-waves"
         assert px.contrib.my_tides.own() == "my_tides"
-        with pytest.raises(AttributeError, match=r"'a-b\.c' and 'a\.b-c' have it; use getattr\(px\.contrib, 'a-b\.c'\)"):
+        with pytest.raises(
+            AttributeError, match=r"'a-b\.c' and 'a\.b-c' have it; use getattr\(px\.contrib, 'a-b\.c'\)"
+        ):
             _ = px.contrib.a_b_c
         assert {"my_waves", "my_tides", "a_b_c"} <= set(dir(px.contrib))
     finally:
