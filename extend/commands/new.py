@@ -342,7 +342,7 @@ def _texts(kind: _Kind, kind_name: str, names: dict[str, str]) -> dict[str, str]
     plain = what.replace("`", "")
     start = "a sample or two" if kind.owns_primitive else "rules of your own"
     return {
-        "about": f"A plugin of [primax](https://pypi.org/project/primax-core/). It brings {what}.",
+        "about": f"A plugin of primax. It brings {what}.",
         "description": f"A plugin of primax: {plain}",
         "news": what[0].upper() + what[1:],
         "use": use,
