@@ -1,4 +1,4 @@
-"""The functions of plugins: `px.contrib.kepler` has those of `kepler`, and `px.contrib.my_plugin` those of `my-plugin`."""
+"""The functions of plugins: `px.contrib.my_plugin` has those of the plugin `my-plugin`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,9 @@ def _plugin_of(attribute: str) -> str:
     plugins = [record.name for record in host.records()]
     similar = [] if attribute in plugins else [name for name in plugins if _attribute(name) == attribute]
     if len(similar) > 1:
-        raise PluginError(f"plugins {' and '.join(map(repr, similar))} have it; use getattr(px.contrib, {similar[0]!r})")
+        raise PluginError(
+            f"plugins {' and '.join(map(repr, similar))} have it; use getattr(px.contrib, {similar[0]!r})"
+        )
     return similar[0] if similar else attribute
 
 

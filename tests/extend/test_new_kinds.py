@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import ctypes
 import importlib
 import re
 import shutil
@@ -166,6 +167,17 @@ def test_ruff_accepts_every_kind_with_any_name(tmp_path: Path, capsys: pytest.Ca
     for command in (["check", tmp_path], ["format", "--check", *tmp_path.glob("default-*")]):
         done = subprocess.run([ruff, *map(str, command)], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no compiler of CUDA on the path")
+def test_the_cuda_source_is_compiled_by_the_package(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert commands.main(["new", "sample-cuda", "--kind", "ffi-gpu", "--into", str(tmp_path)], version="0.1") == 0
+    build = [sys.executable, "setup.py", "build_ext", "--inplace"]
+    done = subprocess.run(build, cwd=tmp_path / "sample-cuda", capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (built,) = (tmp_path / "sample-cuda" / "src").rglob("_boost_cuda.*.so")
+    assert ctypes.CDLL(str(built)).BoostOnGpu  # it needs a GPU to run, not to be loaded
 
 
 def compiled(source: Path) -> None:
