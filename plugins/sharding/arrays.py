@@ -112,7 +112,8 @@ def make_array_from_single_device_arrays(
     if dtype is not None and array.dtype != dtypes.check_user_dtype(dtype, "dtype", function):
         raise ValueError(f"{function}: dtype must be that of the parts, {array.dtype}, got {dtype}")
     if type(array) is ExtendedArray:
-        return ExtendedArray(runtime.shared(array.base), array.dtype)
+        array.base = runtime.shared(array.base)
+        return array  # type: ignore[no-any-return]
     return runtime.shared(array)
 
 
