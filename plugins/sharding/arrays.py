@@ -113,7 +113,7 @@ def make_array_from_single_device_arrays(
         raise ValueError(f"{function}: dtype must be that of the parts, {array.dtype}, got {dtype}")
     if type(array) is ExtendedArray:
         array.base = runtime.shared(array.base)
-        return array  # type: ignore[no-any-return]
+        return array  # type: ignore[return-value]
     return runtime.shared(array)
 
 

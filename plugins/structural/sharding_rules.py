@@ -30,8 +30,9 @@ def _letters(count: int) -> list[str]:
 
 
 def _bitcast(x: ShapedArray, *, new_dtype: Any) -> str:
-    if x.dtype != new_dtype and dtypes.is_extended(x.dtype):
-        return "... -> ..." + " _" * len(x.dtype.element_shape)
+    dtype: Any = x.dtype
+    if dtype != new_dtype and dtypes.is_extended(dtype):
+        return "... -> ..." + " _" * len(dtype.element_shape)
     if x.dtype != new_dtype and dtypes.is_extended(new_dtype):
         count = len(new_dtype.element_shape)
         whole_along(x, range(len(x.shape) - count, len(x.shape)))
