@@ -120,8 +120,7 @@ def ir_attribute(value: Any) -> Any:
     if array.size and array.ndim and array.strides.count(0) == array.ndim:
         one = np.asarray(array[(0,) * array.ndim]).reshape(1)
         return ir.DenseElementsAttr.get(one, type=element, shape=array.shape)
-    if not array.flags.c_contiguous:
-        array = array.copy()
+    array = array if array.flags.c_contiguous else array.copy()
     return ir.DenseElementsAttr.get(array, type=element, shape=array.shape)
 
 
@@ -130,7 +129,5 @@ def ir_constant(value: Any, aval: Any = None) -> Any:
     if type(value) in constant_handlers:
         return constant_handlers[type(value)](value, aval)
     value = physical(value)
-    array = np.asarray(value) if aval is None else np.asarray(value, physical_aval(aval).dtype)
-    attribute = ir_attribute(array)
-    create = _jaxlib.ir.Operation.create
-    return create("stablehlo.constant", [attribute.type], (), {"value": attribute}).results[0]
+    attribute = ir_attribute(np.asarray(value) if aval is None else np.asarray(value, physical_aval(aval).dtype))
+    return _jaxlib.ir.Operation.create("stablehlo.constant", [attribute.type], (), {"value": attribute}).results[0]
