@@ -30,7 +30,9 @@ def check_close_over(case: Case) -> None:
             )
         raise NotRun("there is no close_over rule, which is optional")
     if case.sample.axes or not case.programs:
-        raise NotRun("its sample names axes" if case.sample.axes else "the sample holds no program; one that does shows it")
+        raise NotRun(
+            "its sample names axes" if case.sample.axes else "the sample holds no program; one that does shows it"
+        )
     native = case.native
     numbers = _numbers(case)
     captured = [np.asarray(x.val, x.aval.dtype) for x in numbers] or [np.float32(0.0)]

@@ -189,9 +189,7 @@ def check_parameters(case: Case) -> None:
     others = [sibling for sibling in case.siblings if sibling is not case.sample and _same_args(sibling, case.sample)]
     if not others:
         undeclared = case.sample.params and case.primitive._parameters is None
-        remedy = (
-            "; with define_primitive(..., parameters=) the kit draws some" if undeclared else ""
-        )
+        remedy = "; with define_primitive(..., parameters=) the kit draws some" if undeclared else ""
         raise NotRun(f"no other sample differs from this one only in parameters{remedy if undeclared else ''}")
     place = [sibling is case.sample for sibling in case.siblings].index(True)
     later = [other for other in others if any(other is sibling for sibling in case.siblings[place:])]

@@ -237,7 +237,7 @@ def _forms(case: Case, positions: Sequence[int]) -> Iterator[tuple[str, Setting,
     """Operands with numbers among them: all arrays as numbers, and then one after the other; see `_check_form`."""
     native = case.native
     scalars = {i: np.asarray(native.args[i]).ravel()[:1] for i in positions}
-    if any(not x.size or x.dtype.kind not in "fciub" for x in scalars.values()):
+    if not all(map(_is_number, scalars.values())):
         return
     plain = [np.asarray(scalars[i][0]) if i in scalars else x for i, x in enumerate(native.args)]
     for form in ("a Python number", "a NumPy scalar"):
@@ -250,6 +250,11 @@ def _forms(case: Case, positions: Sequence[int]) -> Iterator[tuple[str, Setting,
             if refusal(setting) is None:
                 yield f"a Python number as argument {i}", setting, numbers
                 break
+
+
+def _is_number(x: Any) -> bool:
+    """Whether an array with one element is a number that Python has and every dtype of its kind can hold."""
+    return bool(x.size) and (x.dtype.kind in "fcb" or (x.dtype.kind in "iu" and abs(int(x[0])) < 2**31))
 
 
 def _with_numbers(case: Case, args: Values, scalars: Mapping[int, Any], form: str) -> tuple[Setting, dict[int, Any]]:
@@ -322,7 +327,10 @@ def _compare(case: Case, gots: Values, wants: Values, what: str, kind: str) -> N
 
 def _check_evaluation(case: Case, described: str, setting: Setting, numbers: dict[int, Any]) -> None:
     """Compare the impl rule with numbers and with arrays."""
-    wants = eager(setting)
+    try:
+        wants = eager(setting)
+    except Exception:
+        return  # the check 'shapes' reports it
     try:
         gots = eager(setting, [numbers.get(i, x) for i, x in enumerate(setting.args)], as_arrays=False)
         with config.enable_x64(setting.x64):
