@@ -159,13 +159,11 @@ class PluginRecord:
             "traceback": self.traceback,
             "primitives": self.primitives,
             "rules": [_rule_as_dict(rule) for rule in self.rules],
-            "waiting": [
-                {"primitive": str(rule.primitive), "kind": rule.kind, "plugin": rule.plugin} for rule in self.waiting
-            ],
             "unsupported": [
                 {"primitive": entry.name, "kind": entry.kind} for entry in self.entries if entry.what == "unsupported"
             ],
             **others,
+            **({"waiting": [_awaited_as_dict(rule) for rule in self.waiting]} if self.waiting else {}),
             **({"outranked": [_outranked_as_dict(entry) for entry in self.outranked]} if self.outranked else {}),
         }
 
@@ -211,6 +209,10 @@ def one_line(error: BaseException) -> str:
 def _outranked_as_dict(entry: Entry) -> dict[str, Any]:
     by = "" if entry.provenance is None else entry.provenance.plugin
     return {"what": entry.what, "name": entry.name, "kind": entry.kind, "by": by}
+
+
+def _awaited_as_dict(rule: Awaited) -> dict[str, Any]:
+    return {"primitive": str(rule.primitive), "kind": rule.kind, "plugin": rule.plugin}
 
 
 def _rule_as_dict(rule: Entry) -> dict[str, Any]:
