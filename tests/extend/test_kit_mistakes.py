@@ -91,6 +91,15 @@ MISTAKES: dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]] = {
         },
         {"turned": False},
     ),
+    "a batch rule that is wrong for a truth value that nobody has declared": (
+        "batch",
+        "turned=True",
+        {
+            "impl": lambda x, *, turned: pnp.flip(x) if turned else 3 * x,
+            "batch": lambda a, d, *, turned: (pnp.flip(a[0]) if turned else 3 * a[0], d[0]),
+        },
+        {"turned": False},
+    ),
     "a batch rule that is wrong for one of several choices": (
         "batch",
         "differs from a loop over the elements",
@@ -149,11 +158,17 @@ MISTAKES: dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]] = {
         {"impl": lambda x, *, power: x**power.exponent},
         {"power": Unsettled("cube", 3)},
     ),
+    "parameters within a tuple that are equal and mean something else": (
+        "equality",
+        "must depend on exponent",
+        {"impl": lambda x, *, powers: x ** powers[1].exponent},
+        {"powers": (2, Power("cube", 3))},
+    ),
     "a parameter that does not equal itself": (
         "equality",
         "must equal itself; Unequal.__eq__ returns False",
         {"impl": lambda x, *, power: x**power.exponent},
-        {"power": (Unequal("cube", 3),)[0]},
+        {"power": Unequal("cube", 3)},
     ),
     "nondiff of the argument that has a derivative": (
         "nondiff",
