@@ -391,3 +391,10 @@ def test_bitcasts_between_widths_take_symbolic_sizes(old, new):
     (n,) = px.export.symbolic_shape("n")
     exported = px.export.export(px.jit(lambda x: cast(x, new)))(px.ShapeDtypeStruct((n, *x.shape[1:]), old))
     np.testing.assert_array_equal(exported.call(x), cast(x, new))
+
+
+def test_debug_nans_looks_into_elements():
+    with px.debug_nans(True):
+        with pytest.raises(FloatingPointError, match=r"bitcast_convert_type: with debug_nans .* got 3 in floats\[1\]"):
+            cast(np.full((1, 3), np.nan, np.float32), FLOATS)
+        assert px.jit(lambda x: x[::-1])(pairs(3)).shape == (3,)
