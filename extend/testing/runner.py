@@ -287,7 +287,7 @@ def _plugin(primitive: Primitive) -> str:
 def _checks_of(primitive: Primitive, samples: list[Sample], kinds: Collection[str] | None = None) -> Iterator[Check]:
     """The checks of a primitive with some samples; with kinds of rules, only the checks of these."""
     cases = (Case(primitive, sample, sample.name or str(i), samples) for i, sample in enumerate(samples))
-    drawn = (Case(primitive, sample, sample.name, samples) for sample in drawn_samples(primitive, samples))
+    drawn = (Case(primitive, sample, sample.name, [*samples, sample]) for sample in drawn_samples(primitive, samples))
     functions = _functions_of(primitive, kinds)
     of_drawn = {name: entry for name, entry in functions.items() if name not in _NOT_OF_DRAWN}
     findings = Findings()
