@@ -1,7 +1,8 @@
-"""The functions of plugins: `px.contrib.kepler` has those of the plugin `kepler`."""
+"""The functions of plugins: `px.contrib.my_plugin` has those of the plugin `my-plugin`."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from primax.core.errors import PluginError
@@ -15,7 +16,7 @@ class Namespace:
     """The functions of one plugin, as attributes."""
 
     def __init__(self, plugin: str) -> None:
-        self.__name__ = f"primax.contrib.{plugin}"
+        self.__name__ = f"primax.contrib.{_attribute(plugin)}"
         self._plugin = plugin
 
     def __repr__(self) -> str:
@@ -38,12 +39,33 @@ def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module 'primax.contrib' has no attribute {name!r}")
     try:
-        host.activate_plugin(name)
+        plugin = _plugin_of(name)
+        host.activate_plugin(plugin)
     except PluginError as error:
         raise AttributeError(f"module 'primax.contrib' has no attribute {name!r}: {error}") from error
-    return Namespace(name)
+    return Namespace(plugin)
+
+
+def _attribute(plugin: str) -> str:
+    """The name of a plugin as an attribute: `my_plugin` of the plugin `my-plugin`."""
+    return re.sub(r"\W", "_", plugin)
+
+
+def _plugin_of(attribute: str) -> str:
+    """The plugin of an attribute: the one of this name, or else the one whose name differs in hyphens and the like.
+
+    Raises:
+      PluginError: there are several.
+    """
+    plugins = [record.name for record in host.records()]
+    similar = [] if attribute in plugins else [name for name in plugins if _attribute(name) == attribute]
+    if len(similar) > 1:
+        raise PluginError(
+            f"plugins {' and '.join(map(repr, similar))} have it; use getattr(px.contrib, {similar[0]!r})"
+        )
+    return similar[0] if similar else attribute
 
 
 def __dir__() -> list[str]:
     host.activate()
-    return sorted({plugin for plugin, _ in contributions})
+    return sorted({_attribute(plugin) for plugin, _ in contributions})

@@ -14,7 +14,7 @@ from primax.extend.core import Array, Tracer, concrete_or_error, get_aval
 from primax.extend.lazy_names import explain_absent
 from primax.extend.provisional.arguments import integer, rename
 from primax.extend.provisional.typing import ArrayLike, ShardingLike
-from primax.numpy.promotion import host_values
+from primax.numpy.promotion import host_values, number_aval
 from primax.numpy.reductions import FLOAT32, is_half, limit
 from primax.plugins.resharding import resharded
 
@@ -134,7 +134,7 @@ def _segments(
     ) -> Array:
         data, segment_ids = _checked(function, data, segment_ids, booleans)
         count = _count(function, segment_ids, num_segments)
-        aval, ids = get_aval(data), get_aval(segment_ids)
+        aval, ids = get_aval(data) if reduce == "sum" else number_aval(function, data), get_aval(segment_ids)
         options = {
             "indices_are_sorted": indices_are_sorted,
             "unique_indices": unique_indices,

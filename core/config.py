@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from primax.core.arguments import check_hashable, nearest
-from primax.core.option import HASHABLE, Context, Option, options, settle, switch
+from primax.core.option import HASHABLE, Context, Option, options, switch
 
 enable_x64 = switch(
     "enable_x64",
@@ -150,4 +150,3 @@ def make_user_context(default_value: Any = None) -> Context:
 _contexts = itertools.count()
 
 config = Config()
-settle()

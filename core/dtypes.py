@@ -54,24 +54,23 @@ class ExtendedDType(abc.ABC):
 
     @property
     def element_shape(self) -> tuple[int, ...]:
-        """The shape of the array that represents an element."""
-        raise self._opaque()
+        """The shape of the array that represents an element, by default of one number."""
+        return self.element_dtype.shape
 
     @property
     def element_dtype(self) -> np.dtype[Any]:
         """The dtype of the array that represents an element."""
-        raise self._opaque()
+        raise TypeError(f"dtype {self} has no representation: it defines no element_shape and element_dtype")
 
     @property
     def itemsize(self) -> int:
         """The bytes of an element."""
         return np.dtype((self.element_dtype, self.element_shape)).itemsize
 
-    def _opaque(self) -> TypeError:
-        return TypeError(f"dtype {self} has no representation: it defines no element_shape and element_dtype")
-
     def __str__(self) -> str:
         return self.name
+
+    __repr__ = __str__
 
 
 DType: TypeAlias = "np.dtype[Any] | ExtendedDType"

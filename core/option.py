@@ -131,6 +131,7 @@ class Option(_Cell):  # type: ignore[misc]
     def _join(self) -> None:
         """Add this option to those that traces depend on."""
         options_of_traces.append(self)
+        settle()
 
     def __call__(self, new_val: Any = _REQUIRED, *, disable: Any = _REQUIRED) -> _Override:
         if disable is not _REQUIRED:

@@ -14,16 +14,17 @@ from primax.core.diagnostics import user_line
 from primax.core.jaxpr import ClosedJaxpr, JaxprEqn
 from primax.extend.interpreter import Interpreter, replay
 from primax.interpreters.runtime.array import Array
+from primax.interpreters.runtime.extended_array import physical, physical_aval
 from primax.interpreters.runtime.options import disable_jit
 
 __all__ = ["watch_program"]
 
 
 def found_in(values: Sequence[Any]) -> str:
-    """The option that forbids some of the values, and their place; empty if no option does."""
-    for x in values:
-        aval = get_aval(x)
-        if not isinstance(aval, ShapedArray) or not dtypes.is_inexact(aval.dtype):
+    """The option that forbids some of the numbers in values, and their place; empty if no option does."""
+    for value in values:
+        x, aval = physical(value), get_aval(value)
+        if not isinstance(aval, ShapedArray) or not dtypes.is_inexact(physical_aval(aval).dtype):
             continue
         host = x._host() if type(x) is Array else np.asarray(x)
         for option, kind, test in ((debug_nans, "nan", np.isnan), (debug_infs, "inf", np.isinf)):

@@ -19,6 +19,7 @@ from primax.extend.declarations import check_signatures, with_declared, with_eff
 from primax.extend.host.contributions import sample_sources
 from primax.extend.host.plugin_host import host
 from primax.extend.host.registry import Registry, not_entered, require_samples, rules_to_enter
+from primax.extend.provisional.awaited_rules import awaited_rules
 from primax.extend.provisional.core_dimensions import parse_core_signature
 from primax.extend.rule_types import BatchRule, ImplRule, JVPRule, LoweringRule, TransposeRule, TypeRule
 
@@ -43,7 +44,7 @@ class Definitions:
     """
 
     def __init__(self) -> None:
-        self._all: list[tuple[Primitive, dict[str, Any], Mapping[str, str], tuple[SampleSource, ...], bool]] = []
+        self._all: list[tuple[Primitive, dict[str, Any]]] = []
 
     def __repr__(self) -> str:
         return f"<Definitions: {', '.join(str(primitive) for primitive, *_ in self._all) or 'none'}>"
@@ -57,18 +58,11 @@ class Definitions:
         """
         if not isinstance(registry, Registry):
             raise TypeError(f"Definitions.enter: registry must be what primax_register is given, got {registry!r}")
-        for primitive, rules, unsupported, samples, experimental in self._all:
-            _hand_over(registry, primitive, rules, unsupported, samples, experimental)
+        for primitive, arguments in self._all:
+            registry.define(primitive, **arguments)
 
-    def _add(
-        self,
-        primitive: Primitive,
-        rules: dict[str, Any],
-        unsupported: Mapping[str, str],
-        samples: tuple[SampleSource, ...],
-        experimental: bool,
-    ) -> None:
-        self._all.append((primitive, rules, unsupported, samples, experimental))
+    def _add(self, primitive: Primitive, arguments: dict[str, Any]) -> None:
+        self._all.append((primitive, arguments))
         not_entered.add(primitive)
 
 
@@ -97,6 +91,7 @@ def define_primitive(
     samples: Sequence[SampleSource] = (),
     doc: str | None = None,
     experimental: bool = False,
+    with_plugins: Mapping[str, Mapping[str, Any]] | None = None,
     registry: Registry | Definitions | None = None,
     **further: Any,
 ) -> Primitive:
@@ -141,6 +136,8 @@ def define_primitive(
       samples: arguments and parameters for the conformance kit: `Sample`s, or functions that return some.
       doc: the documentation; becomes its `__doc__`.
       experimental: whether you accept that rules of experimental kinds may change in any release.
+      with_plugins: rules of kinds that other plugins make, which need not be installed: a mapping from names of plugins
+        to rules by kind, as `{"intervals": {"interval": rule}}`. They are entered when the plugin is active.
       registry: the object that enters the primitive: in `primax_register`, the registry; at the top of a plugin's
         module, its `Definitions`. With None it is entered at once, and belongs to no plugin; this is for scripts and
         notebooks. At the top level of a script, a later definition with the same name replaces this one, also in
@@ -215,6 +212,7 @@ def define_primitive(
     by_hand = {kind: rule for kind, rule in rules.items() if rule is not None}
     rules = with_effects(where, declared, effects, mutates)
     entries = rules_to_enter(where, primitive, rules, unsupported)
+    awaited = awaited_rules(where, primitive, with_plugins)
     check_signatures(where, {**declared, **by_hand})
     if before is not None:
         _clear(before)
@@ -230,12 +228,19 @@ def define_primitive(
         if before is None:
             _tell_of_namesake(name, who.level)
         _enter(primitive, entries, unsupported, samples, experimental)
+        host.await_rules(primitive, awaited)
     else:
-        handed = _by_kind(entries)
+        arguments = {
+            "unsupported": unsupported,
+            "samples": samples,
+            "experimental": experimental,
+            "with_plugins": with_plugins,
+            **_by_kind(entries),
+        }
         if isinstance(registry, Definitions):
-            registry._add(primitive, handed, unsupported, samples, experimental)
+            registry._add(primitive, arguments)
         else:
-            _hand_over(registry, primitive, handed, unsupported, samples, experimental)
+            registry.define(primitive, **arguments)
     return primitive
 
 
@@ -276,17 +281,6 @@ def _by_kind(entries: Mapping[tuple[str, Any], Rule]) -> dict[str, Any]:
         else:
             rules[kind] = rule
     return rules
-
-
-def _hand_over(
-    registry: Registry,
-    primitive: Primitive,
-    rules: Mapping[str, Any],
-    unsupported: Mapping[str, str],
-    samples: tuple[SampleSource, ...],
-    experimental: bool,
-) -> None:
-    registry.define(primitive, unsupported=unsupported, samples=samples, experimental=experimental, **rules)
 
 
 def _enter(

@@ -459,7 +459,7 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> Any:
     >>> promote_types("uint8", "int8"), promote_types("float16", float)
     (dtype('int16'), dtype('float16'))
     """
-    nodes = [
+    nodes: list[Any] = [
         x if x is int or x is float or x is complex or is_extended(x) else numpy_dtype("promote_types", which, x)
         for which, x in (("a", a), ("b", b))
     ]

@@ -28,6 +28,10 @@ __dir__ = __all__.copy
 explain_absent(__name__)
 
 
+# XLA's names of platforms that jaxlib does not translate.
+_NAMES_IN_XLA = {"cuda": "CUDA", "rocm": "ROCM"}
+
+
 def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: object) -> None:
     """Register a foreign function under a name.
 
@@ -35,8 +39,8 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
       name: the name of the function in programs.
       fn: a capsule of the handler, see `pycapsule`; or a dictionary of capsules by stage: `"instantiate"`,
         `"prepare"`, `"initialize"`, `"execute"`.
-      platform: the platform of the function. It need not be present: the function is registered when the platform
-        becomes available.
+      platform: the platform of the function, such as `"cpu"`, `"cuda"` or `"rocm"`. It need not be present: the
+        function is registered when the platform becomes available.
       api_version: 1 for the typed interface, 0 for the older, untyped one.
       kwargs: further arguments of jaxlib's `register_custom_call_target`.
 
@@ -47,7 +51,9 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
     stages = fn.values() if isinstance(fn, dict) else (fn,)
     if not all(map(_is_capsule, stages)):
         raise TypeError(f"register_ffi_target: fn of {name!r} must be a capsule or a dictionary of them, got {fn!r}")
-    _jaxlib.xla_client.register_custom_call_target(name, fn, platform, api_version, **kwargs)
+    _jaxlib.xla_client.register_custom_call_target(
+        name, fn, _NAMES_IN_XLA.get(platform, platform), api_version, **kwargs
+    )
     ffi_targets[name] = author().module
 
 
@@ -70,7 +76,8 @@ def register_ffi_type(name: str, type_registration: Mapping[str, Any], platform:
         )
     # XLA needs types before the handlers that use them, but jaxlib's first client registers handlers first.
     _jaxlib.xla_client.register_custom_type_handler("cpu", _jaxlib.register_custom_type)
-    _jaxlib.xla_client.register_custom_type(name, dict(type_registration), platform=platform)
+    xla_platform = _NAMES_IN_XLA.get(platform, platform)
+    _jaxlib.xla_client.register_custom_type(name, dict(type_registration), platform=xla_platform)
 
 
 def _is_capsule(x: Any) -> bool:

@@ -8,16 +8,17 @@ from importlib import import_module
 from types import FrameType, MappingProxyType
 from typing import Any
 
-__all__ = ["advise", "explain_absent", "lazy_names", "missing_name"]
+__all__ = ["advise", "explain_absent", "lazy_names", "missing_name", "supplied"]
 
 _advisers: list[str] = []
 
 
 def advise(module: str) -> None:
-    """Let a module explain absent names.
+    """Let a module supply and explain absent names.
 
     Args:
-      module: one with a function `remedy(module, name) -> str`, which is imported when a name is first absent.
+      module: one with functions `supply(module, name) -> object`, which raises a LookupError for other names, and
+        `remedy(module, name) -> str`. It is imported when a name is first absent.
     """
     _advisers.append(module)
 
@@ -43,18 +44,35 @@ def lazy_names(
             return value
         if name in submodules:
             return import_module(f"{module}.{name}")
-        raise missing_name(module, name)
+        return supplied(module, name)
 
     return load, lambda: sorted({*public, *submodules})
 
 
 def explain_absent(module: str) -> None:
-    """Give a module a `__getattr__` that raises `missing_name`. Type checkers do not see it."""
+    """Give a module a `__getattr__` that calls `supplied`. Type checkers do not see it."""
 
     def absent(name: str) -> Any:
-        raise missing_name(module, name)
+        return supplied(module, name)
 
     vars(sys.modules[module]).setdefault("__getattr__", absent)
+
+
+def supplied(module: str, name: str, text: str = "") -> Any:
+    """The object that an adviser has for an absent name of a module, such as one for packages written for JAX.
+
+    Args:
+      module, name, text: as for `missing_name`.
+
+    Raises:
+      AttributeError or ImportError: there is none; see `missing_name`.
+    """
+    for each in () if name.startswith("_") else _advisers:
+        try:
+            return import_module(each).supply(module, name)
+        except LookupError:
+            continue
+    raise missing_name(module, name, text)
 
 
 def missing_name(module: str, name: str, text: str = "") -> AttributeError | ImportError:

@@ -245,11 +245,12 @@ def _of_type(x: Any, aval: Any) -> Any:
 
 # By the type of arrays: the value of an array of rank 0 as a scalar of NumPy. Such arrays are literals of programs.
 host_scalars: dict[type, Callable[[Any], Any]] = {}
+literal_kinds: set[type] = {bool, int, float, complex}  # classes whose values are literals of programs
 
 
 def _literal(x: Any, trace: StagingTrace) -> Literal | None:
     kind = type(x)
-    if kind is float or kind is int or kind is bool or kind is complex:
+    if kind in literal_kinds:
         return Literal(x, get_aval(x))
     if isinstance(x, np.generic) or (kind is np.ndarray and x.ndim == 0):
         aval = get_aval(x)

@@ -15,7 +15,7 @@ from primax.extend.provisional.sharding import match_placement
 from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import asarray, constant
 from primax.numpy.programs import one_program
-from primax.numpy.promotion import aval_of, boolean, broadcast, convert, operands, refuse_options, strong
+from primax.numpy.promotion import aval_of, boolean, broadcast, convert, number_aval, operands, refuse_options, strong
 from primax.numpy.reductions import all as all_
 from primax.numpy.ufuncs import document, equal, imag, real, require_real, to_inexact
 from primax.plugins import arithmetic, bitwise, comparison, rounding, structural
@@ -48,7 +48,7 @@ def isfinite(x: ArrayLike, /) -> Array:
     Args:
       x: an array or a number.
     """
-    aval = aval_of("isfinite", x)
+    aval = number_aval("isfinite", x)
     if dtypes.is_complex(aval.dtype):
         return bitwise.and_p.bind(isfinite(real(x)), isfinite(imag(x)))
     if dtypes.is_floating(aval.dtype):
@@ -63,7 +63,7 @@ def isnan(x: ArrayLike, /) -> Array:
     Args:
       x: an array or a number.
     """
-    aval = aval_of("isnan", x)
+    aval = number_aval("isnan", x)
     if dtypes.is_inexact(aval.dtype):
         return comparison.ne_p.bind(x, x)
     return match_placement(constant(False, aval.shape, _BOOL), aval)
@@ -76,7 +76,7 @@ def isinf(x: ArrayLike, /) -> Array:
     Args:
       x: an array or a number.
     """
-    aval = aval_of("isinf", x)
+    aval = number_aval("isinf", x)
     if dtypes.is_complex(aval.dtype):
         return bitwise.or_p.bind(isinf(real(x)), isinf(imag(x)))
     if dtypes.is_floating(aval.dtype):
@@ -88,7 +88,7 @@ def _infinity(name: str, value: float, sentence: str) -> Callable[[ArrayLike], A
     def function(x: ArrayLike, /, out: None = None) -> Array:
         if out is not None:
             refuse_options(name, out, None)
-        aval = aval_of(name, x)
+        aval = number_aval(name, x)
         require_real(name, x)
         if dtypes.is_floating(aval.dtype):
             return comparison.eq_p.bind(x, aval.dtype.type(value))
@@ -142,7 +142,7 @@ def iscomplex(x: ArrayLike) -> Array:
     Args:
       x: an array or a number.
     """
-    aval = aval_of("iscomplex", x)
+    aval = number_aval("iscomplex", x)
     if dtypes.is_complex(aval.dtype):
         part = imag(x)
         return comparison.ne_p.bind(part, like(part, 0))
@@ -156,7 +156,7 @@ def isreal(x: ArrayLike) -> Array:
     Args:
       x: an array or a number.
     """
-    aval = aval_of("isreal", x)
+    aval = number_aval("isreal", x)
     if dtypes.is_complex(aval.dtype):
         part = imag(x)
         return comparison.eq_p.bind(part, like(part, 0))
@@ -173,7 +173,7 @@ def signbit(x: ArrayLike, /) -> Array:
     Raises:
       TypeError: x is complex.
     """
-    aval = aval_of("signbit", x)
+    aval = number_aval("signbit", x)
     require_real("signbit", x)
     if dtypes.is_floating(aval.dtype):
         integer = np.dtype(f"int{dtypes.itemsize_bits(aval.dtype)}")

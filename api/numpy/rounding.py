@@ -14,7 +14,7 @@ from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import asarray
 from primax.numpy.predicates import isnan
 from primax.numpy.programs import one_program
-from primax.numpy.promotion import aval_of, cast, convert, operands, promote, strong
+from primax.numpy.promotion import aval_of, cast, convert, number_aval, operands, promote, strong
 from primax.numpy.reductions import refuse_out
 from primax.numpy.selection import choose, where
 from primax.numpy.ufuncs import document, imag, real, require_real, to_inexact
@@ -27,7 +27,7 @@ __all__ = ["ceil", "clip", "floor", "modf", "nan_to_num", "rint", "round", "trun
 def _rounded(name: str, primitive: Any, sentence: str) -> Callable[[ArrayLike], Array]:
     @one_program("")
     def function(x: ArrayLike, /) -> Array:
-        aval = aval_of(name, x)
+        aval = number_aval(name, x)
         require_real(name, x)
         return primitive.bind(x) if dtypes.is_floating(aval.dtype) else asarray(x)
 
@@ -50,7 +50,7 @@ def trunc(x: ArrayLike) -> Array:
     Raises:
       TypeError: x is complex.
     """
-    aval = aval_of("trunc", x)
+    aval = number_aval("trunc", x)
     require_real("trunc", x)
     if not dtypes.is_floating(aval.dtype):
         return asarray(x)
@@ -181,7 +181,7 @@ def nan_to_num(
       posinf: the replacement of infinity; the largest number of the dtype if None.
       neginf: the replacement of minus infinity; the lowest number of the dtype if None.
     """
-    aval = aval_of("nan_to_num", x)
+    aval = number_aval("nan_to_num", x)
     if dtypes.is_complex(aval.dtype):
         parts = [nan_to_num(part, copy, nan, posinf, neginf) for part in (real(x), imag(x))]
         return arithmetic.complex(*parts)

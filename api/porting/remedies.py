@@ -1,10 +1,12 @@
-"""What to use in place of names that JAX has, or had, and primax does not have."""
+"""Names of JAX for packages written for it, and what to use in place of those that primax does not have."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
+from typing import Any
 
 from primax.porting.table import public_names, table
 
@@ -18,6 +20,30 @@ def _modules_of_jax() -> Mapping[str, list[str]]:
         if counterpart is not None and "._" not in name:
             modules[counterpart].append(name)
     return {module: sorted(names) for module, names in modules.items()}
+
+
+_SUPPLIED = ("jax.extend", "jax.interpreters", "jax.ffi")
+
+
+def supply(module: str, name: str) -> Any:
+    """What a module of `primax.extend` has under a name of JAX without listing it.
+
+    Args:
+      module: the name of the module of primax.
+      name: the name in this module.
+
+    Raises:
+      LookupError: there is no such object.
+    """
+    for counterpart in _modules_of_jax().get(module, ()):
+        row = table().modules.get(counterpart) if counterpart.startswith(_SUPPLIED) else None
+        if row is None:
+            continue
+        path = row.stand_ins.get(name) or ("" if row.to else row.names.get(name))
+        if path:
+            owner, _, last = path.rpartition(".")
+            return getattr(import_module(owner), last)
+    raise LookupError(name)
 
 
 def remedy(module: str, name: str) -> str:

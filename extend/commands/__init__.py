@@ -1,4 +1,4 @@
-"""The commands of `python -m primax`: plugins, rules, why, check, devices, cache, draw and new."""
+"""The commands of `python -m primax`: plugins, rules, why, check, devices, cache, draw, new and metadata."""
 
 from __future__ import annotations
 

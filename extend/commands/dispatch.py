@@ -31,6 +31,7 @@ _COMMANDS = {
     "cache": "show or clear the cache of compiled programs",
     "draw": "draw the program of a function",
     "new": "write a package with a new plugin",
+    "metadata": "show or write the file that describes a plugin to primax",
 }
 _EPILOG = """examples:
   primax plugins --load

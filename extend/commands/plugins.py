@@ -77,7 +77,7 @@ def _listing(records: list[PluginRecord], loaded: bool) -> str:
         if loaded:
             row += [str(len(record.primitives) or "-"), str(len(record.rules) or "-")]
         rows.append(row)
-        notes.append(short_paths(reason) or remark(record))
+        notes.append("; ".join(filter(None, (short_paths(reason) or remark(record), _waiting(record)))))
     if loaded:
         headers += ["primitives", "rules"]
     width = terminal_width()
@@ -117,12 +117,29 @@ def _loaded(record: PluginRecord) -> str:
     return f"by programs that import {record.home}" + (f" or use {', '.join(sorted(uses))}" if uses else "")
 
 
+def _waiting(record: PluginRecord) -> str:
+    """The plugins for which rules wait, with the reason why they are not active."""
+    rules: dict[str, list[str]] = {}
+    for rule in record.waiting:
+        rules.setdefault(rule.plugin, []).append(f"{rule.kind} of {rule.primitive}")
+    texts = []
+    for name, awaited in rules.items():
+        other = host.catalog.find(name)
+        why = f"not installed{host.catalog.nearest(name)}" if other is None else _standing(other)[0]
+        if other is not None and other.state == "active":
+            why = next(
+                filter(None, (rule.fault() for rule in record.waiting if rule.plugin == name)), "it has another rule"
+            )
+        texts.append(f"waiting for package {name!r} ({why}): {', '.join(awaited)}")
+    return "; ".join(texts)
+
+
 def _portrait(record: PluginRecord) -> str:
     """The text about one plugin: facts, rules and traceback."""
     width = terminal_width()
     others: dict[str, list[str]] = {what: [] for what in ("primitive", "operator", "protocol", "effect", "aval")}
     for entry in record.entries:
-        if entry.what not in ("rule", "unsupported", "samples") and not entry.outranked:
+        if entry.what not in ("rule", "awaited", "unsupported", "samples") and not entry.outranked:
             others.setdefault(entry.what, []).append(entry.name)
     parts = [
         f"{paint(record.name, 'bold')}: {_painted(record.state)}",
@@ -134,6 +151,7 @@ def _portrait(record: PluginRecord) -> str:
                 ("entry point", record.entry_point),
                 ("plugin API", record.api),
                 ("imported", _loaded(record)),
+                ("waiting", _waiting(record).removeprefix("waiting ")),
                 (
                     "experimental",
                     remark(record) or ", ".join(f"{what}, accepted" for what in experimental_features(record)),

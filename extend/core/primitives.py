@@ -20,7 +20,7 @@ from primax.core.errors import PluginError
 from primax.core.primitive import Primitive
 from primax.extend.host.plugin_host import host
 from primax.extend.host.registry import find_primitive
-from primax.extend.lazy_names import missing_name
+from primax.extend.lazy_names import supplied
 
 __all__: list[str] = []
 
@@ -57,8 +57,8 @@ class _View(ModuleType):
             if primitive is not None:
                 return primitive
             hint = nearest(name, [f"{known}_p" for known in host.primitives])
-            raise missing_name(self.__name__, name, f"no active plugin has a primitive {short!r}{hint}")
-        raise missing_name(self.__name__, name)
+            return supplied(self.__name__, name, f"no active plugin has a primitive {short!r}{hint}")
+        return supplied(self.__name__, name)
 
     def __dir__(self) -> list[str]:
         host.activate()

@@ -118,15 +118,15 @@ def describe(entries: Iterable[Any]) -> dict[str, Any]:
     primitives: dict[str, list[str]] = {short: [] for short in own.values()}
     extends, others = set(), set()
     for entry in entries:
-        if entry.what == "rule" and entry.name in own:
+        if entry.what in ("rule", "awaited") and entry.name in own:
             primitives[own[entry.name]].append(entry.kind)
-        elif entry.what in ("rule", "unsupported", "samples"):
+        elif entry.what in ("rule", "awaited", "unsupported", "samples"):
             if entry.name not in own:
                 extends.add(f"{entry.name} {entry.kind or entry.what}")
         elif entry.what != "primitive":
             others.add(_written(entry))
     return {
-        "primitives": {name: sorted(kinds) for name, kinds in sorted(primitives.items())},
+        "primitives": {name: sorted(set(kinds)) for name, kinds in sorted(primitives.items())},
         "extends": sorted(extends),
         "others": sorted(others),
     }

@@ -28,6 +28,7 @@ from primax.extend.host.override_policy import OVERRIDES, Consents
 from primax.extend.host.plugin_catalog import DISABLED, PluginCatalog
 from primax.extend.host.plugin_record import PluginRecord, one_line
 from primax.extend.host.registry import Holding, RefusedError, Registry, find_primitive, not_entered
+from primax.extend.provisional.awaited_rules import Awaited
 
 __all__ = ["PluginHost", "PluginRecord", "host"]
 
@@ -68,6 +69,7 @@ class PluginHost:
         self.primitives: dict[str, Primitive] = {}
         self._active: list[PluginRecord] = []
         self._unreported: list[PluginRecord] = []
+        self._scripts: list[Registry] = []  # the rules of primitives without a plugin that wait for plugins
         self._remarks: list[str] = []  # warnings about active plugins, not reported yet
         self._withdrawn: weakref.WeakKeyDictionary[Primitive, str] = weakref.WeakKeyDictionary()
         self._owners: dict[tuple[str, Any], Holding] = {}
@@ -416,8 +418,25 @@ class PluginHost:
             self._active.append(record)
             self._look_at_file(record)
             self._look_for_forgotten(record, waiting)
+            self._enter_awaited(registry)
         finally:
             activation.loading, activation.running = outer
+
+    def await_rules(self, primitive: Primitive, awaited: list[Awaited]) -> None:
+        """Enter rules of a primitive without a plugin when the plugins for which they wait are active."""
+        with self._lock:
+            self._scripts = [giver for giver in self._scripts if giver.awaited[0].primitive is not primitive]
+            if awaited:
+                self._scripts.append(Registry(primitive.module, self.primitives, self._owners))
+                self._scripts[-1].awaited += awaited
+                self._enter_awaited(self._scripts[-1])
+
+    def _enter_awaited(self, new: Registry) -> None:
+        """Enter the rules of a new plugin that wait for active ones, and those of active ones that wait for it."""
+        for giver in [*self._scripts, *(record.registry for record in self._active if record.registry is not None)]:
+            for name in {rule.plugin for rule in giver.awaited}:
+                if name == new.plugin or (giver is new and any(record.name == name for record in self._active)):
+                    self._remarks += giver.enter_awaited(name)
 
     def allow_overrides(self, *names: str) -> None:
         """Allow plugins to override entries of other plugins; later names have priority over earlier ones.

@@ -10,6 +10,7 @@ from typing import Any
 
 from primax.extend.host import metadata
 from primax.extend.host.registry import Entry, Registry
+from primax.extend.provisional.awaited_rules import Awaited
 
 __all__ = ["PluginRecord"]
 
@@ -126,6 +127,11 @@ class PluginRecord:
         return [entry for entry in self.entries if entry.what == "rule" and not entry.outranked]
 
     @property
+    def waiting(self) -> list[Awaited]:
+        """Its rules that wait for other plugins."""
+        return [] if self.registry is None else self.registry.waiting()
+
+    @property
     def outranked(self) -> list[Entry]:
         """Its overrides that have no effect, because another plugin has priority; each with the current entry."""
         return [entry for entry in self.entries if entry.outranked]
@@ -139,7 +145,7 @@ class PluginRecord:
         """The record as plain data for JSON."""
         others: dict[str, list[str]] = {}
         for entry in self.entries:
-            if entry.what not in ("primitive", "rule", "unsupported", "samples") and not entry.outranked:
+            if entry.what not in ("primitive", "rule", "awaited", "unsupported", "samples") and not entry.outranked:
                 others.setdefault(entry.what + "s", []).append(entry.name)
         return {
             "name": self.name,
@@ -157,6 +163,7 @@ class PluginRecord:
                 {"primitive": entry.name, "kind": entry.kind} for entry in self.entries if entry.what == "unsupported"
             ],
             **others,
+            **({"waiting": [_awaited_as_dict(rule) for rule in self.waiting]} if self.waiting else {}),
             **({"outranked": [_outranked_as_dict(entry) for entry in self.outranked]} if self.outranked else {}),
         }
 
@@ -202,6 +209,10 @@ def one_line(error: BaseException) -> str:
 def _outranked_as_dict(entry: Entry) -> dict[str, Any]:
     by = "" if entry.provenance is None else entry.provenance.plugin
     return {"what": entry.what, "name": entry.name, "kind": entry.kind, "by": by}
+
+
+def _awaited_as_dict(rule: Awaited) -> dict[str, Any]:
+    return {"primitive": str(rule.primitive), "kind": rule.kind, "plugin": rule.plugin}
 
 
 def _rule_as_dict(rule: Entry) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from primax.core.rules import Provenance, RuleTable, rule_tables
 from primax.core.trusted_modules import belongs, built_in
 from primax.extend.host.contributions import contributions, declared_differences, sample_sources
 from primax.extend.host.override_policy import Consents
+from primax.extend.provisional.awaited_rules import Awaited, awaited_rules
 from primax.extend.provisional.sharding_rule import implied_rule
 
 if TYPE_CHECKING:
@@ -49,8 +50,8 @@ class Entry(NamedTuple):
     """One entry of a plugin.
 
     Attributes:
-      what: `"primitive"`, `"rule"`, `"unsupported"`, `"samples"`, `"operator"`, `"protocol"`, `"effect"`, `"aval"`,
-        or the argument `what` of `Registry.enter`.
+      what: `"primitive"`, `"rule"`, `"awaited"`, `"unsupported"`, `"samples"`, `"operator"`, `"protocol"`, `"effect"`,
+        `"aval"`, or the argument `what` of `Registry.enter`.
       name: its name, such as the primitive's name.
       kind: the kind of rule; empty for other things.
       provenance: the origin of a rule, an operator or a similar entry; None for other entries.
@@ -99,6 +100,7 @@ class Registry:
         self._consents = consents
         self.plugin = plugin
         self.entries: list[Entry] = []
+        self.awaited: list[Awaited] = []
         self.undos: list[Callable[[], None]] = []
         self.open = True
         self._primitives = primitives
@@ -116,6 +118,7 @@ class Registry:
         experimental: bool = False,
         differs: Mapping[str, str] | None = None,
         samples: Sequence[SampleSource] = (),
+        with_plugins: Mapping[str, Mapping[str, Any]] | None = None,
         **given: Any,
     ) -> None:
         """Enter a primitive and its rules, or further rules for a primitive of another plugin.
@@ -129,6 +132,8 @@ class Registry:
           differs: for kinds of overriding rules that give other results than the rules that they replace, the reason;
             the conformance kit compares the others.
           samples: samples of the primitive, as for the method `samples`.
+          with_plugins: rules of kinds that other plugins make, which need not be installed: a mapping from names of
+            plugins to rules by kind. They are entered when the plugin is active.
           given: rules by kind: impl, abstract_eval, jvp, transpose, batch, lowering and the other keys of
             `rule_tables`. A lowering may be a mapping from platforms to rules, with None for all others. None
             means that there is no rule. A rule may be a derivation, such as `derive.loop`.
@@ -150,6 +155,7 @@ class Registry:
         rules.loader.load_family(primitive)
         rules.load_plugins()
         unsupported = unsupported or {}
+        awaited = awaited_rules(where, primitive, with_plugins)
         flat = rules_to_enter(where, primitive, given, unsupported)
         with undo_log.recording(self.undos):
             self._claim(primitive)
@@ -161,8 +167,32 @@ class Registry:
             for kind, reason in unsupported.items():
                 undo_log.put(rule_tables[kind].unsupported, primitive, reason)
                 self._log("unsupported", self._key_of(primitive), kind)
+        self.awaited += awaited
+        for waiting in awaited:
+            self._log("awaited", self._key_of(primitive), waiting.kind)
         if samples:
             self.samples(primitive, *samples)
+
+    def enter_awaited(self, plugin: str) -> list[str]:
+        """Enter the rules that wait for a plugin, which is active; returns what is wrong with the others."""
+        faults = []
+        for rule in [rule for rule in self.waiting() if rule.plugin == plugin]:
+            entry, fault = ("rule", self._key_of(rule.primitive), rule.kind), rule.fault()
+            self.entries = [e for e in self.entries if e[:3] != entry]  # of a table that is gone
+            try:
+                if not fault:
+                    table = rule_tables[rule.kind]
+                    with undo_log.recording(self.undos):
+                        self._enter_rule(rule.primitive, table, rule.primitive, rule.rule, False, False)
+            except (PluginError, TypeError) as error:
+                fault = str(error)
+            faults += [f"plugin {self.plugin!r}: registry.define({rule.primitive}): {fault}"] if fault else []
+        return faults
+
+    def waiting(self) -> list[Awaited]:
+        """The rules that wait for plugins, without those that are entered."""
+        tables = [(rule, rule_tables.get(rule.kind)) for rule in self.awaited]
+        return [r for r, t in tables if t is None or getattr(t.sources.get(r.primitive), "plugin", "") != self.plugin]
 
     def samples(self, primitive: Primitive, *samples: SampleSource) -> None:
         """Add samples of a primitive for the conformance kit.

@@ -14,7 +14,7 @@ from primax.core import _jaxlib
 from primax.core.dimensions import is_dynamic
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.rules import lowering_rules
-from primax.extend.lazy_names import missing_name
+from primax.extend.lazy_names import supplied
 from primax.extend.stablehlo.element_lowering import physical_lowering
 from primax.extend.stablehlo.rules import broadcast_scalar, lower_fun, nary
 from primax.extend.stablehlo.shape_ops import (
@@ -115,7 +115,7 @@ else:
         elif name in _FUNCTIONS:
             value = getattr(import_module(_FUNCTIONS[name]), name)
         else:
-            raise missing_name(__name__, name)
+            value = supplied(__name__, name)
         globals()[name] = value
         return value
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from primax.core import _jaxlib
-from primax.extend.lazy_names import missing_name
+from primax.extend.lazy_names import supplied
 from primax.extend.mlir import dialects
 from primax.interpreters.runtime.mlir_context import shared_context
 
@@ -74,4 +74,4 @@ else:
         """Load `ir` or `passmanager` when it is first used."""
         if name in ("ir", "passmanager"):
             return getattr(_jaxlib, name)
-        raise missing_name(__name__, name)
+        return supplied(__name__, name)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from primax.extend.provisional import arguments as arguments
     from primax.extend.provisional import aval_sharding as aval_sharding
     from primax.extend.provisional import avals as avals
+    from primax.extend.provisional import awaited_rules as awaited_rules
     from primax.extend.provisional import compiled_function as compiled_function
     from primax.extend.provisional import compiler_attributes as compiler_attributes
     from primax.extend.provisional import complex_forms as complex_forms
@@ -45,6 +46,7 @@ __all__ = [
     "arguments",
     "aval_sharding",
     "avals",
+    "awaited_rules",
     "boundaries",
     "compiled_function",
     "compiler_attributes",

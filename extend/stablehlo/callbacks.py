@@ -10,11 +10,9 @@ import numpy as np
 from primax.core import config, dtypes
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, AbstractToken, get_aval, same_type
 from primax.extend.stablehlo.custom_calls import TYPED, custom_call
-from primax.interpreters.runtime import device_put
 from primax.interpreters.runtime.extended_array import (
     ExtendedArray,
     has_extended_dtype,
-    logical,
     physical,
     physical_aval,
 )
@@ -135,7 +133,7 @@ def _no_values(aval: Any) -> np.ndarray[Any, Any]:
 
 def _element_array(x: Any, aval: Any) -> Any:
     """The argument of a callback as an array, possibly of an extended dtype."""
-    return logical(device_put.put_value(x), aval) if has_extended_dtype(aval) else x
+    return ExtendedArray.of_elements(x, aval.dtype) if has_extended_dtype(aval) else x
 
 
 def host_results(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from itertools import repeat
 from typing import Any
 
 from primax.core.array_protocol import protocol_of
-from primax.core.avals import get_aval
+from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, get_aval, same_type
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, jaxprs_in_params
 from primax.core.placement import without_placement
 from primax.interpreters.batching import AxisData, batch_flat, to_dim
@@ -52,7 +53,8 @@ def _lower_by_elements(
     except Exception as error:
         error.add_note(_explanation(ctx))
         raise
-    if closed.out_avals != [without_placement(physical_aval(aval)) for aval in ctx.avals_out]:
+    expected = map(physical_aval, ctx.avals_out)
+    if not all(map(same_type, closed.out_avals, expected, repeat(ALL_BUT_SHAPE_AND_DTYPE))):
         raise TypeError(_explanation(ctx))
     return inline_jaxpr(ctx, closed, values)
 

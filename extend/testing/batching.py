@@ -17,6 +17,7 @@ from primax.extend.testing.evaluation import tolerance
 from primax.extend.testing.invariants import difference_alone, require_same
 from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
+from primax.extend.testing.statements import raise_together
 from primax.interpreters.runtime import device_put
 from primax.interpreters.runtime.extended_array import ExtendedArray, physical
 
@@ -191,8 +192,8 @@ def _compare(case: Case, batches: _Batches, size: int, where: Where) -> None:
 def check_batch(case: Case) -> None:
     """For any mapped arguments and axes, the batch rule gives the same results as a loop over the elements."""
     batches = _batches(case)
-    for where in batches.wheres[batches.size]:
-        _compare(case, batches, batches.size, where)
+    faults = [_fault(case, batches, batches.size, where) for where in batches.wheres[batches.size]]
+    raise_together([fault for fault in faults if fault is not None])
 
 
 def check_batch_sizes(case: Case) -> None:
@@ -200,13 +201,15 @@ def check_batch_sizes(case: Case) -> None:
     batches = _batches(case)
     faults = {where: _fault(case, batches, batches.size, where) for where in batches.wheres[1]}
     checked = False
+    failures = []
     for size in (1, 0):
         for where, known in faults.items():
             failure = _fault(case, batches, size, where)
             if failure is None:
                 checked = True
             elif known is None or _is_of_values(known) != _is_of_values(failure):
-                raise failure
+                failures.append(failure)
+    raise_together(failures)
     if not checked:
         raise NotRun("with the same dims it is wrong for several elements, too; see the check 'batch'")
 

@@ -7,7 +7,6 @@ the rule as they are, so that a second fault of the same rule still shows.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -24,6 +23,7 @@ from primax.extend.interpreters.ad import add_tangents, instantiate_zeros, linea
 from primax.extend.stablehlo.rules import lower_fun
 from primax.extend.testing.case import Case
 from primax.extend.testing.report import Failed, NotRun
+from primax.extend.testing.statements import aspect_of, statement_of
 from primax.extend.testing.values import double
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.eval import apply_primitive
@@ -53,15 +53,17 @@ class Failure:
         self.case = case
         self.kinds = kinds
         raised = error.__cause__ if isinstance(error, Failed) else error
-        self.aspect = "raises" if raised is not None else _aspect(str(error))
+        self.aspect = "raises" if raised is not None else aspect_of(str(error))
         self.irregular = label.endswith("::batch_sizes")
         if isinstance(raised, RuleError):  # primax refuses what a rule returned
-            aspect = _aspect(str(raised))
+            aspect = aspect_of(str(raised))
             self.aspect = "shape" if aspect == "values" else aspect
             if " its abstract_eval rule" in str(raised):  # either rule may be wrong
                 self.kinds = tuple(dict.fromkeys((*kinds, "abstract_eval")))
         self.raised = raised if self.aspect == "raises" else None
-        self.statement = _disagreement(str(raised or error)) or _statement(error if raised is None else raised)
+        parts = error.parts if isinstance(error, Failed) else (error,)
+        self.statements = {statement_of(part) for part in parts}
+        self.statement = statement_of(parts[0])
         self.missing = () if not isinstance(error, Failed) else error.kinds if "there is no" in error.text else ()
         self.repairs: dict[str, Repair | None] = {}  # by kind; None if there is none
 
@@ -74,7 +76,7 @@ class Failure:
         """Whether it is the same error of the same rule as an earlier one."""
         if isinstance(self.raised, MissingRuleError) and self.kind in other.missing:
             return True
-        return self.kind == other.kind and self.statement == other.statement
+        return self.kind == other.kind and self.statements <= other.statements
 
     def passes_with(self, cause: Failure, kind: str) -> bool:
         """Whether this check passes once the fault of a rule, as an earlier failure showed it, is repaired."""
@@ -129,55 +131,6 @@ def _by_experiment(failure: Failure) -> tuple[str, ...]:
         if guilty is not None:
             return (guilty, *(kind for kind in failure.kinds if kind != guilty))
     return failure.kinds
-
-
-def _aspect(text: str) -> str:
-    """What is wrong: `"weak"`, `"zeros"`, `"shape"`, `"dtype"` or `"values"`."""
-    if "weak_type" in text or "weakly typed" in text or " of weak type" in text:
-        return "weak"
-    if "symbolic Zero" in text:
-        return "zeros"
-    types = _types_in(text)
-    if types:
-        return "dtype" if types[1] == types[3] else "shape"
-    return "shape" if "expected shape" in text else "dtype" if "expected dtype" in text else "values"
-
-
-# Two types, each as its dtype and its shape.
-_TYPES_DIFFER = {
-    r"by abstract_eval it must be (\w+)(\[.*?\]), got (\w+)(\[.*?\])": (1, 2, 3, 4),
-    r"returned ([a-z]+\d*)(\[.*?\]).*? it is ([a-z]+\d*)(\[.*?\])": (3, 4, 1, 2),
-}
-_SHORT = re.compile(r"^(b|f|c|i|u)(?:float|loat|omplex|nt|int|fl?)?(?=\d|$)")
-_EMPTY = re.compile(r"[\[,] ?0[\],]|size 0\b")
-_NUMBERS = re.compile(r"\b[a-z]+\d+\b(?:\[[^\]]*\])?|[-+]?\b\d[\w.]*(?:[-+]\d[\w.]*)?|\b[-+]?(?:nan|inf)j?\b")
-_LISTS = re.compile(r"[\[(]?#(?:,? ?#)*[\])]?")
-
-
-def _types_in(text: str) -> list[str]:
-    """Two types in the text of a failure, each as its dtype and its shape, the wrong one last; else empty."""
-    for pattern, order in _TYPES_DIFFER.items():
-        types = re.search(pattern, text)
-        if types:
-            parts = [types[i].replace(" ", "") for i in order]
-            return [_SHORT.sub(r"\1", part) for part in parts]
-    return []
-
-
-def _disagreement(text: str) -> str:
-    """What two rules say differently of a type: the same for other operands, but not for empty ones."""
-    types = _types_in(text)
-    if not types:
-        return ""
-    if types[1] == types[3]:
-        return f"a result is of dtype {types[2]}"
-    return "a result of empty operands is of another shape" if _EMPTY.search(text) else "a result is of another shape"
-
-
-def _statement(error: BaseException) -> str:
-    """An error's class and text without numbers and types, the same for the same fault with other operands."""
-    text = _NUMBERS.sub("#", str(error).partition("\n  Bound at ")[0])
-    return f"{type(error).__name__}: {_LISTS.sub('#', text)}"
 
 
 def _passes(failure: Failure, kind: str, repair: Repair) -> bool:
@@ -353,7 +306,7 @@ def _call(failure: Failure, rule: Rule, right: Rule, *args: Any, **params: Any) 
     try:
         return rule(*args, **params)
     except Exception as error:
-        if failure.raised is not None and _statement(error) == failure.statement:
+        if failure.raised is not None and statement_of(error) == failure.statement:
             return right(*args, **params)
         raise
 

@@ -29,8 +29,10 @@ def check_close_over(case: Case) -> None:
                 f"transformations around them; registry.define({case.primitive.name}_p, close_over=rule) adds one"
             )
         raise NotRun("there is no close_over rule, which is optional")
-    if case.sample.axes or not case.programs:
-        raise NotRun("its sample names axes" if case.sample.axes else "the sample holds no program")
+    if case.sample.axes:
+        raise NotRun("it needs the axes that its sample names")
+    if not case.programs:
+        raise NotRun("the sample holds no program; one that does shows it")
     native = case.native
     numbers = _numbers(case)
     captured = [np.asarray(x.val, x.aval.dtype) for x in numbers] or [np.float32(0.0)]

@@ -48,12 +48,12 @@ def tolerance(case: Case, dtype: Any) -> float:
     return max(default_rtol(dtype), case.sample.rtol or 0.0)
 
 
-def eager(setting: Setting, args: Values | None = None) -> list[Any]:
-    """The results of the impl rule for arrays, as a list."""
+def eager(setting: Setting, args: Values | None = None, *, as_arrays: bool = True) -> list[Any]:
+    """The results of the impl rule for arrays, or for the arguments as they are, as a list."""
     case = setting.case
     args = setting.args if args is None else args
     with config.enable_x64(setting.x64), set_current_trace(eval_trace):
-        arrays = [_array(x, aval) for x, aval in zip(args, setting.avals, strict=True)]
+        arrays = [_array(x, aval) for x, aval in zip(args, setting.avals, strict=True)] if as_arrays else args
         out = rule_tables["impl"][case.primitive](*arrays, **case.sample.params)
         if not case.primitive.multiple_results:
             return [out]
@@ -189,9 +189,7 @@ def check_parameters(case: Case) -> None:
     others = [sibling for sibling in case.siblings if sibling is not case.sample and _same_args(sibling, case.sample)]
     if not others:
         undeclared = case.sample.params and case.primitive._parameters is None
-        remedy = (
-            "; with define_primitive(..., parameters={name: type}) the kit draws other values" if undeclared else ""
-        )
+        remedy = "; with define_primitive(..., parameters=) the kit draws some" if undeclared else ""
         raise NotRun(f"no other sample differs from this one only in parameters{remedy if undeclared else ''}")
     place = [sibling is case.sample for sibling in case.siblings].index(True)
     later = [other for other in others if any(other is sibling for sibling in case.siblings[place:])]

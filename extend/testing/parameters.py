@@ -23,6 +23,7 @@ from primax.extend.testing.evaluation import tolerance
 from primax.extend.testing.invariants import differences
 from primax.extend.testing.programs import Program
 from primax.extend.testing.report import Failed, NotRun
+from primax.interpreters.rule_checks import needs_rule_checks
 
 __all__ = ["check_equality", "drawn_samples"]
 
@@ -37,8 +38,9 @@ def check_equality(case: Case) -> None:
         raise NotRun("no parameter is of a class with an equality of its own")
     for name, value in values:
         _require_hash(name, value)
-        for attribute, twin in _twins(value):
-            if _equal(name, twin, value):
+        of_samples = [("attribute", x) for s in case.siblings for x in _objects(s.params.get(name)) if x is not value]
+        for attribute, twin in (*_twins(value), *of_samples):
+            if type(twin) is type(value) and _equal(name, twin, value):
                 _require_same_results(case, name, value, attribute, twin)
 
 
@@ -119,9 +121,8 @@ def _changed(x: Any) -> Any:
 
 def _require_same_results(case: Case, name: str, value: Any, attribute: str, twin: Any) -> None:
     native = case.native
-    other = Case(case.primitive, replace(case.sample, params={**case.sample.params, name: twin}), case.label)
-    if case.sample.params[name] is not value:  # it is within a tuple
-        return
+    params = {**case.sample.params, name: _exchanged(case.sample.params[name], value, twin)}
+    other = Case(case.primitive, replace(case.sample, params=params), case.label)
     try:
         outs = Program(other.bind, native.args, compiled=case.compiles, x64=native.x64)(*native.args)
     except Exception:  # the other number is not valid
@@ -134,21 +135,38 @@ def _require_same_results(case: Case, name: str, value: Any, attribute: str, twi
         )
 
 
+def _exchanged(param: Any, value: Any, twin: Any) -> Any:
+    """A parameter with another value in place of one that it is or holds."""
+    if isinstance(param, tuple | list) and type(param) in (tuple, list):
+        return type(param)(_exchanged(x, value, twin) for x in param)
+    return twin if param is value else param
+
+
 def drawn_samples(primitive: Primitive, samples: Sequence[Sample]) -> Iterator[Sample]:
-    """Samples with values of declared parameters that no sample has, as far as the primitive accepts them.
+    """Samples with values of parameters that no sample has, as far as the primitive accepts them.
 
     Args:
       primitive: the primitive.
       samples: its samples; each drawn one is one of these with another value of one parameter.
     """
-    drawn = (sample for name in primitive._parameters or () for sample in _drawn(primitive, samples, name))
+    kinds = _kinds(primitive, samples)
+    drawn = (sample for name, kind in kinds.items() for sample in _drawn(primitive, samples, name, kind))
     yield from itertools.islice(drawn, _MOST_SAMPLES)
 
 
-def _drawn(primitive: Primitive, samples: Sequence[Sample], name: str) -> Iterator[Sample]:
+def _kinds(primitive: Primitive, samples: Sequence[Sample]) -> dict[str, Any]:
+    """The declared types and predicates of parameters; without a declaration, the types of few values in samples."""
+    if primitive._parameters is not None or not needs_rule_checks[primitive]:
+        return dict(primitive._parameters or {})
+    types_of = {name: {type(s.params.get(name)) for s in samples} for s in samples for name in s.params}
+    finite = {name: kinds.pop() for name, kinds in types_of.items() if len(kinds) == 1}
+    return {name: kind for name, kind in finite.items() if kind is bool or issubclass(kind, enum.Enum)}
+
+
+def _drawn(primitive: Primitive, samples: Sequence[Sample], name: str, kind: Any) -> Iterator[Sample]:
     """Samples with other values of one parameter."""
     known = [sample.params[name] for sample in samples if name in sample.params]
-    values = [x for x in _domain((primitive._parameters or {})[name], known) if not any(_is(x, y) for y in known)]
+    values = [x for x in _domain(kind, known) if not any(_is(x, y) for y in known)]
     accepted = ((value, next((s for s in samples if _accepts(primitive, s, name, value)), None)) for value in values)
     drawn = (_with(sample, samples, name, value) for value, sample in accepted if sample is not None)
     yield from itertools.islice(drawn, _MOST_VALUES)

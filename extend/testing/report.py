@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,12 +16,14 @@ class Failed(Exception):
     Args:
       text: what was expected and what the rule returned.
       kinds: the kinds of rules to look at, the likeliest first.
+      parts: the failures that it consists of, if there are several.
     """
 
-    def __init__(self, text: str, *kinds: str) -> None:
+    def __init__(self, text: str, *kinds: str, parts: Sequence[Failed] = ()) -> None:
         super().__init__(text)
         self.text = text
         self.kinds = kinds
+        self.parts = tuple(parts) or (self,)
 
 
 class NotRun(Exception):

@@ -52,6 +52,7 @@ from primax.extend.testing.evaluation import (
     check_parameters,
     check_reference,
 )
+from primax.extend.testing.forms import check_empty, check_numbers
 from primax.extend.testing.hazards import check_key_use, check_makes_nan
 from primax.extend.testing.interpretation import check_interpret
 from primax.extend.testing.kinds import check_of_kind, further_kinds, statement_of_kind
@@ -125,6 +126,8 @@ _FUNCTIONS: dict[str, tuple[Callable[[Case], None], tuple[str, ...]]] = {
     "vmap_of_grad": (check_vmap_of_grad, ("jvp", "transpose", "batch")),
     "grad_of_vmap": (check_grad_of_vmap, ("batch", "jvp", "transpose")),
     "grad_of_jit": (check_grad_of_jit, ("jvp", "transpose")),
+    "numbers": (check_numbers, ("impl", "lowering", "jvp", "transpose", "batch", "axis_batch")),
+    "empty": (check_empty, ("jvp", "transpose", "batch", "axis_batch")),
     "override": (check_override, ()),
 }
 
@@ -284,7 +287,7 @@ def _plugin(primitive: Primitive) -> str:
 def _checks_of(primitive: Primitive, samples: list[Sample], kinds: Collection[str] | None = None) -> Iterator[Check]:
     """The checks of a primitive with some samples; with kinds of rules, only the checks of these."""
     cases = (Case(primitive, sample, sample.name or str(i), samples) for i, sample in enumerate(samples))
-    drawn = (Case(primitive, sample, sample.name, samples) for sample in drawn_samples(primitive, samples))
+    drawn = (Case(primitive, sample, sample.name, [*samples, sample]) for sample in drawn_samples(primitive, samples))
     functions = _functions_of(primitive, kinds)
     of_drawn = {name: entry for name, entry in functions.items() if name not in _NOT_OF_DRAWN}
     findings = Findings()

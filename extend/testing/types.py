@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,15 +18,18 @@ from primax.extend.testing.evaluation import eager, require_types, tolerance
 from primax.extend.testing.invariants import require_same
 from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
+from primax.extend.testing.statements import raise_together
 from primax.extend.testing.values import difference, double, is_inexact, largest
 
 __all__ = [
+    "array_args",
     "bad_variants",
     "check_abstract_eval",
     "check_bad_input",
     "check_dtypes",
     "check_shapes",
     "check_weak_types",
+    "empty_variants",
     "is_refusal",
 ]
 
@@ -80,54 +83,99 @@ def _check_variants(case: Case, variants: Sequence[tuple[str, list[Any]]], x64: 
 
     Returns:
       The results of the accepted variants.
+
+    Raises:
+      Failed: something is wrong for some of them.
     """
     accepted: dict[str, Setting] = {}
+    failures: list[Failed] = []
     for name, args in variants:
         setting = Setting(case, args, x64)
         try:
-            _ = setting.out_avals
-        except (RuleError, JaxprTypeError) as error:
-            raise Failed(f"for {name}: {error}", *_RULES) from error
-        except Exception as error:
-            if is_refusal(error):
-                continue
-            raise Failed(
-                f"for {name}: expected abstract_eval to accept or to raise TypeError or ValueError, "
-                f"got {type(error).__name__}: {error}",
-                *_RULES,
-            ) from error
-        accepted[name] = setting
-    if not accepted:
-        return {}
-    case.require_evaluation()
-    flat: list[Any] = []
-    parts: dict[str, Any] = {}
-    for name, setting in accepted.items():
-        own = slice(len(flat), len(flat) + len(setting.args))
-        flat += setting.args
-        parts[name] = lambda *xs, own=own: case.bind(*xs[own])
-    results = Parts(parts, flat, compiled=case.compiles, x64=x64)
-    of_variants = {}
-    for name, setting in accepted.items():
-        try:
-            of_variants[name] = results[name]
-        except Exception as error:
-            raise Failed(
-                f"for {name}: abstract_eval accepts it, but it fails to run: {type(error).__name__}: {error}",
-                "lowering",
-                *_RULES,
-            ) from error
-        require_types(of_variants[name], setting.out_avals, f"the program for {name}", "lowering")
-        if case.has("impl"):
-            outs = eager(setting)
-            require_types(outs, setting.out_avals, f"the impl rule for {name}", "impl")
-            message = f"{{what}} for {name}: the lowering is not as the impl rule"
-            close = partial(tolerance, case)
-            require_same(case, of_variants[name], outs, setting.args, close, message, "lowering", "impl")
+            if not _is_refused(setting, name):
+                accepted[name] = setting
+        except Failed as failure:
+            failures.append(failure)
+    of_variants: dict[str, list[Any]] = {}
+    if accepted:
+        case.require_evaluation()
+        results = _results_of(accepted, case, x64)
+        for name, setting in accepted.items():
+            try:
+                of_variants[name] = _checked_results(case, name, setting, results)
+            except Failed as failure:
+                failures.append(failure)
+    raise_together(failures)
     return of_variants
 
 
-def _array_args(case: Case) -> list[int]:
+def _is_refused(setting: Setting, name: str) -> bool:
+    """Whether abstract evaluation refuses arguments.
+
+    Raises:
+      Failed: it raises an error that is no refusal.
+    """
+    try:
+        _ = setting.out_avals
+    except (RuleError, JaxprTypeError) as error:
+        raise Failed(f"for {name}: {error}", *_RULES) from error
+    except Exception as error:
+        if is_refusal(error):
+            return True
+        raise Failed(
+            f"for {name}: expected abstract_eval to accept or to raise TypeError or ValueError, "
+            f"got {type(error).__name__}: {error}",
+            *_RULES,
+        ) from error
+    return False
+
+
+def _results_of(settings: Mapping[str, Setting], case: Case, x64: bool) -> Parts:
+    """The results of the primitive for several arguments, by one program."""
+    flat: list[Any] = []
+    parts: dict[str, Any] = {}
+    for name, setting in settings.items():
+        own = slice(len(flat), len(flat) + len(setting.args))
+        flat += setting.args
+        parts[name] = lambda *xs, own=own: case.bind(*xs[own])
+    return Parts(parts, flat, compiled=case.compiles, x64=x64)
+
+
+def _checked_results(case: Case, name: str, setting: Setting, results: Parts) -> list[Any]:
+    """The results for some arguments.
+
+    Raises:
+      Failed: there are none, or they have not the promised types or the values of the impl rule.
+    """
+    try:
+        outs = results[name]
+    except Exception as error:
+        raise Failed(
+            f"for {name}: abstract_eval accepts it, but it fails to run: {type(error).__name__}: {error}",
+            "lowering",
+            *_RULES,
+        ) from error
+    require_types(outs, setting.out_avals, f"the program for {name}", "lowering")
+    if case.has("impl"):
+        try:
+            wants = eager(setting)
+        except Failed:
+            raise
+        except Exception as error:
+            text = f"for {name}: abstract_eval accepts it, but the impl rule fails: {type(error).__name__}: {error}"
+            raise Failed(text, "impl", *_RULES) from error
+        require_types(wants, setting.out_avals, f"the impl rule for {name}", "impl")
+        message = f"{{what}} for {name}: the lowering is not as the impl rule"
+        require_same(case, outs, wants, setting.args, partial(tolerance, case), message, "lowering", "impl")
+    return outs
+
+
+def array_args(case: Case) -> list[int]:
+    """The positions of arguments that are arrays.
+
+    Raises:
+      NotRun: there are none, or the primitive holds a program.
+    """
     positions = [i for i, a in enumerate(case.native.avals) if is_array_type(a)]
     if not positions:
         raise NotRun("it has no arrays as arguments")
@@ -142,7 +190,7 @@ _INTEGERS = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int
 
 def check_dtypes(case: Case) -> None:
     """In every accepted dtype of the same kind the results agree, within the precision of that dtype."""
-    _array_args(case)
+    array_args(case)
     native = case.native
     rounded = [_rounded(x) if is_array_type(a) else x for x, a in zip(native.args, native.avals, strict=True)]
     variants = list(_dtype_variants(rounded))
@@ -216,24 +264,56 @@ def _compare_dtypes(case: Case, name: str, gots: list[Any], wants: list[Any], ar
 
 def check_shapes(case: Case) -> None:
     """For other sizes, including 0, and other ranks, the results are right or abstract_eval raises a right error."""
-    arrays = _array_args(case)
+    arrays = array_args(case)
     native = case.native
     shapes = {i: np.shape(native.args[i]) for i in arrays}
-    variants = []
+    variants = list(_other_sizes(shapes))
+    variants.append(("one axis more", {i: (2, *shape) if shape else shape for i, shape in shapes.items()}))
+    variants.append(("scalars", dict.fromkeys(shapes, ())))
+    _check_variants(case, _variants_of_shapes(case, variants), native.x64)
+
+
+Shapes = dict[int, tuple[int, ...]]
+
+
+def _other_sizes(shapes: Shapes) -> Iterator[tuple[str, Shapes]]:
+    """Shapes with size 0 or 1 in place of each size, and with size 0 in each dimension of equal shapes, or of one."""
     for size in sorted({n for shape in shapes.values() for n in shape}):
         for new in (0, 1):
             if new != size:
                 changed = {i: tuple(new if n == size else n for n in shape) for i, shape in shapes.items()}
-                variants.append((f"size {new} in place of {size}", changed))
-    variants.append(("one axis more", {i: (2, *shape) if shape else shape for i, shape in shapes.items()}))
-    variants.append(("scalars", dict.fromkeys(shapes, ())))
+                yield f"size {new} in place of {size}", changed
+    for i, shape in shapes.items():
+        for axis in range(len(shape)):
+            of_equals = {j: _emptied(other, axis) if other == shape else other for j, other in shapes.items()}
+            yield f"size 0 along axis {axis}", of_equals
+            yield f"size 0 along axis {axis} of argument {i}", {**shapes, i: _emptied(shape, axis)}
+
+
+def _emptied(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return (*shape[:axis], 0, *shape[axis + 1 :])
+
+
+def _variants_of_shapes(case: Case, variants: Sequence[tuple[str, Shapes]]) -> list[tuple[str, list[Any]]]:
+    """The arguments in other shapes, without repetition, each with its description."""
+    arrays = array_args(case)
+    native = case.native
+    seen = [{i: np.shape(native.args[i]) for i in arrays}]
     calls = []
     for name, changed in variants:
-        if changed != shapes:
+        if changed not in seen:
+            seen.append(changed)
             args = [_resized(x, changed[i]) if i in changed else x for i, x in enumerate(native.args)]
             described = ", ".join(str(list(changed[i])) for i in arrays)
             calls.append((f"{name}, shapes {described}", args))
-    _check_variants(case, calls, native.x64)
+    return calls
+
+
+def empty_variants(case: Case) -> list[tuple[str, list[Any]]]:
+    """The arguments with size 0 in each dimension in turn, each with its description."""
+    shapes = {i: np.shape(case.native.args[i]) for i in array_args(case)}
+    variants = [(name, changed) for name, changed in _other_sizes(shapes) if name.startswith("size 0")]
+    return _variants_of_shapes(case, variants)
 
 
 def _resized(x: Any, shape: tuple[int, ...]) -> Any:
@@ -249,7 +329,7 @@ def check_bad_input(case: Case) -> None:
 
 def bad_variants(case: Case) -> list[tuple[str, list[Any]]]:
     """Arguments of another number, dtype or shape, each with its description."""
-    arrays = _array_args(case)
+    arrays = array_args(case)
     args = case.native.args
     variants = [("one argument less", args[:-1]), ("one argument more", [*args, args[-1]])]
     for i in arrays:

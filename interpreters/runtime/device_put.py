@@ -139,7 +139,11 @@ def on_host(x: Any) -> np.ndarray[Any, Any]:
     """The host value of an argument that is not a primax array."""
     if isinstance(x, ShapeDtypeStruct):
         raise TypeError(f"{x!r} is a type without a value; pass an array, or use eval_shape{of_call()}")
-    return np.asarray(unwrap(x))
+    array = np.asarray(unwrap(x))
+    if array.dtype.hasobject:
+        remedy = "make its class a pytree of arrays with tree_util.register_pytree_node, or give it __jax_array__"
+        raise TypeError(f"a {type(x).__name__} cannot be stored on a device: {remedy}{of_call()}")
+    return array
 
 
 _no_guard = nullcontext()
@@ -444,6 +448,8 @@ def put_value(x: Any, weak_type: bool = False, device: Any = None, lent: bool = 
             return x
         return Array(move(x._b, sharding, True))
     if type(x) is ExtendedArray:
+        if sharding is not None:
+            sharding.check_shape(x.shape, "device_put")
         return ExtendedArray(put_value(x.base, device=sharding), x.dtype)
     array = unwrap(x)
     if array is not x:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from primax.core import tree
 from primax.core.avals import ShapedArray, register_aval
+from primax.core.config import enable_x64
 from primax.core.diagnostics import of_call
 from primax.core.dtypes import ExtendedDType
 from primax.core.operand import Operand
 from primax.core.pickling import pickled
-from primax.interpreters.runtime.array import array_classes
+from primax.interpreters.runtime.array import Array, array_classes
 
 
 def has_extended_dtype(aval: Any) -> bool:
@@ -29,6 +32,11 @@ def physical_aval(aval: Any) -> Any:
     shape = (*aval.shape, *dtype.element_shape)
     placement = None if aval.placement is None else aval.placement.reshaped(len(shape))
     return ShapedArray(shape, dtype.element_dtype, placement=placement)
+
+
+def _of_base(name: str, doc: str) -> property:
+    """A property of an array of an extended dtype that is the one of its elements' array."""
+    return property(lambda self: getattr(self.base, name), doc=doc)
 
 
 class ExtendedArray(Operand):
@@ -74,23 +82,21 @@ class ExtendedArray(Operand):
     def weak_type(self) -> bool:
         return False
 
-    @property
-    def sharding(self) -> Any:
-        return self.base.sharding
+    sharding = _of_base("sharding", "The sharding of the array, whose axes are those of the base.")
+    committed = _of_base("committed", "Whether computations with this array must run on its device.")
+    device = _of_base("device", "The device that holds this array, or its sharding if there are several.")
+    is_fully_addressable = _of_base("is_fully_addressable", "Whether this process can read the whole array.")
+    is_fully_replicated = _of_base("is_fully_replicated", "Whether each device that holds the array has all of it.")
 
-    @property
-    def committed(self) -> bool:
-        """Whether computations with this array must run on its device."""
-        return self.base.committed  # type: ignore[no-any-return]
+    @staticmethod
+    def of_elements(elements: Any, dtype: Any) -> ExtendedArray:
+        """An array of an extended dtype from a NumPy array of its elements, which are not narrowed to 32 bits."""
+        with enable_x64(True):
+            return ExtendedArray(Array._restored(np.asarray(elements), False), dtype)
 
     def devices(self) -> set[Any]:
         """The devices that hold this array."""
         return self.base.devices()  # type: ignore[no-any-return]
-
-    @property
-    def device(self) -> Any:
-        """The device that holds this array, or its sharding if there are several."""
-        return self.base.device
 
     def block_until_ready(self) -> ExtendedArray:
         """Wait until the value has been computed; returns this array."""
@@ -108,16 +114,6 @@ class ExtendedArray(Operand):
     def platform(self) -> str:
         """The platform of the array's device, such as `cpu`."""
         return self.base.platform()  # type: ignore[no-any-return]
-
-    @property
-    def is_fully_addressable(self) -> bool:
-        """Whether this process can read the whole array."""
-        return self.base.is_fully_addressable  # type: ignore[no-any-return]
-
-    @property
-    def is_fully_replicated(self) -> bool:
-        """Whether each device that holds the array holds all of it."""
-        return self.base.is_fully_replicated  # type: ignore[no-any-return]
 
     def addressable_data(self, index: int) -> ExtendedArray:
         """The shard on a device, by its index among the devices of this process that hold the array."""
@@ -169,7 +165,8 @@ class ExtendedArray(Operand):
         return self.__copy__()
 
     def __reduce__(self) -> Any:
-        return pickled("primax.extend.provisional.avals:ExtendedArray", self.base, self.dtype)
+        elements = self.base._host().copy()
+        return pickled("primax.extend.provisional.avals:ExtendedArray.of_elements", elements, self.dtype)
 
 
 def physical(x: Any) -> Any:

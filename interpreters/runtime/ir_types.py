@@ -22,6 +22,7 @@ def _ir_type_makers() -> dict[str, Callable[[], Any]]:
     ir = _jaxlib.ir
     signless, unsigned = ir.IntegerType.get_signless, ir.IntegerType.get_unsigned
     makers: dict[str, Callable[[], Any]] = {
+        "float4_e2m1fn": ir.Float4E2M1FNType.get,
         "bool": lambda: signless(1),
         "float0": lambda: signless(1),
         "float16": ir.F16Type.get,
@@ -30,22 +31,17 @@ def _ir_type_makers() -> dict[str, Callable[[], Any]]:
         "float64": ir.F64Type.get,
         "complex64": lambda: ir.ComplexType.get(ir.F32Type.get()),
         "complex128": lambda: ir.ComplexType.get(ir.F64Type.get()),
-        "float8_e3m4": ir.Float8E3M4Type.get,
-        "float8_e4m3": ir.Float8E4M3Type.get,
-        "float8_e4m3fn": ir.Float8E4M3FNType.get,
-        "float8_e4m3fnuz": ir.Float8E4M3FNUZType.get,
-        "float8_e4m3b11fnuz": ir.Float8E4M3B11FNUZType.get,
-        "float8_e5m2": ir.Float8E5M2Type.get,
-        "float8_e5m2fnuz": ir.Float8E5M2FNUZType.get,
-        "float8_e8m0fnu": ir.Float8E8M0FNUType.get,
-        "float4_e2m1fn": ir.Float4E2M1FNType.get,
     }
+    for form in "E3M4 E4M3 E4M3FN E4M3FNUZ E4M3B11FNUZ E5M2 E5M2FNUZ E8M0FNU".split():
+        makers[f"float8_{form.lower()}"] = getattr(ir, f"Float8{form}Type").get
     for bits in (2, 4, 8, 16, 32, 64):
         makers[f"int{bits}"] = partial(signless, bits)
         makers[f"uint{bits}"] = partial(unsigned, bits)
     return makers
 
 
+type_handlers: dict[type, Callable[[Any], Any]] = {}  # the types of avals of other classes
+constant_handlers: dict[type, Callable[[Any, Any], Any]] = {}  # IR values of constants of other classes
 _makers: dict[Any, Callable[[], Any]] = {}  # by name, and by each dtype that was asked for
 # XLA counts the bytes of an array in a signed 64-bit integer, and aborts the process on overflow.
 _MOST_ELEMENTS = 2**59
@@ -86,6 +82,8 @@ def aval_to_ir_type(aval: Any) -> Any:
     """The MLIR type of values of a type, in the current MLIR context."""
     if isinstance(aval, AbstractToken):
         return _jaxlib.hlo_ext.TokenType.get()
+    if type(aval) in type_handlers:
+        return type_handlers[type(aval)](aval)
     aval = array_in_module(aval)
     if len(aval.shape) > _MOST_AXES:
         raise ValueError(f"arrays must have at most {_MOST_AXES} axes, got {len(aval.shape)}{of_call()}")
@@ -122,15 +120,14 @@ def ir_attribute(value: Any) -> Any:
     if array.size and array.ndim and array.strides.count(0) == array.ndim:
         one = np.asarray(array[(0,) * array.ndim]).reshape(1)
         return ir.DenseElementsAttr.get(one, type=element, shape=array.shape)
-    if not array.flags.c_contiguous:
-        array = array.copy()
+    array = array if array.flags.c_contiguous else array.copy()
     return ir.DenseElementsAttr.get(array, type=element, shape=array.shape)
 
 
 def ir_constant(value: Any, aval: Any = None) -> Any:
     """A NumPy array or a scalar as an IR value; `aval` gives the dtype of Python scalars."""
+    if type(value) in constant_handlers:
+        return constant_handlers[type(value)](value, aval)
     value = physical(value)
-    array = np.asarray(value) if aval is None else np.asarray(value, physical_aval(aval).dtype)
-    attribute = ir_attribute(array)
-    create = _jaxlib.ir.Operation.create
-    return create("stablehlo.constant", [attribute.type], (), {"value": attribute}).results[0]
+    attribute = ir_attribute(np.asarray(value) if aval is None else np.asarray(value, physical_aval(aval).dtype))
+    return _jaxlib.ir.Operation.create("stablehlo.constant", [attribute.type], (), {"value": attribute}).results[0]

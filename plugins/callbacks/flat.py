@@ -13,7 +13,7 @@ from primax.extend.core import tree
 from primax.extend.interpreters import batching
 from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import name_of
-from primax.extend.provisional.avals import ExtendedArray, has_extended_dtype, logical, physical_aval
+from primax.extend.provisional.avals import ExtendedArray, has_extended_dtype, physical_aval
 from primax.extend.provisional.lowering import host_results
 from primax.extend.provisional.tracing import escaped
 
@@ -91,13 +91,13 @@ class OneByOne:
 def _elements(x: Any) -> list[ExtendedArray] | np.ndarray:
     """The elements along the first axis of an argument, for indexing."""
     if type(x) is ExtendedArray:
-        return [ExtendedArray(runtime.put_value(element), x.dtype) for element in np.asarray(x.base)]
+        return [ExtendedArray.of_elements(element, x.dtype) for element in np.asarray(x.base)]
     return np.asarray(x)
 
 
 def _stack(elements: np.ndarray[Any, Any], aval: Any) -> Any:
     """The inverse of `_elements`, for results of a type."""
-    return logical(runtime.put_value(elements), aval) if has_extended_dtype(aval) else elements
+    return ExtendedArray.of_elements(elements, aval.dtype) if has_extended_dtype(aval) else elements
 
 
 def one_by_one(
@@ -138,9 +138,9 @@ def run_eagerly(callback: Any, args: Sequence[Any], result_avals: Sequence[Any])
         results = host_results(flat_call(callback, args), result_avals, callback.label)
     except Exception as error:
         raise core.XlaError(f"{type(error).__name__}: {error}") from error
-    committed = any(type(x) is core.Array and x.committed for x in args)
-    arrays = [runtime.put_value(x, device=device if committed else None) for x in results]
-    return list(map(logical, arrays, result_avals))
+    committed = any(type(x) in (core.Array, ExtendedArray) and x.committed for x in args)
+    arrays = [_stack(x, aval) for x, aval in zip(results, result_avals, strict=True)]
+    return [runtime.put_value(x, device=device if committed else None) for x in arrays]
 
 
 def flat_call(callback: Any, args: Sequence[Any]) -> list[Any]:

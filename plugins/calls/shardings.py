@@ -7,7 +7,6 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.core import tree
-from primax.extend.provisional.avals import physical_aval
 from primax.extend.provisional.sharding import canonical_sharding
 from primax.extend.sharding import PartitionSpec
 from primax.plugins.devices import constrain_all, require_determined
@@ -72,5 +71,5 @@ def _canonical_shardings(flat: Sequence[Any], avals: Sequence[Any], name: str, a
         if sharding is not None:
             label = f"{name}: {argument} of {what} {i}, of type {aval.str_short()}"
             require_determined(label, sharding)
-            sharding.check_shape(physical_aval(aval).shape, label)
+            sharding.check_shape(aval.shape, label)
     return shardings

@@ -105,7 +105,7 @@ def _spread_from_json(described: Any, counts: tuple[int, int]) -> ArtifactShardi
 
 
 def _aval_to_json(aval: Any) -> list[Any]:
-    shape = [str(size) if is_symbolic_dim(size) else size for size in aval.shape]
+    shape = [size.spelling if is_symbolic_dim(size) else size for size in aval.shape]
     return [shape, _dtype_to_json(aval.dtype), aval.weak_type]
 
 

@@ -81,17 +81,24 @@ def register_dtype_serialization(dtype: dtypes.ExtendedDType, *, serialized_name
 
     Raises:
       TypeError: `dtype` is not an extended dtype, or `serialized_name` not a str.
-      ValueError: the name or the dtype is registered already.
+      ValueError: the name is that of another dtype, or the dtype has another name. A class that is defined again, as in
+        a notebook, replaces the earlier one.
     """
     name = "register_dtype_serialization"
     if not dtypes.is_extended(dtype):
         raise TypeError(f"{name}: dtype must be an extended dtype, got {dtype!r}")
     if not isinstance(serialized_name, str):
         raise TypeError(f"{name}: serialized_name must be a str, got {serialized_name!r}")
-    if serialized_name in dtypes_by_name or dtype in dtypes_by_name.values():
+    names = [known for known, other in dtypes_by_name.items() if other == dtype or known == serialized_name]
+    if names != [serialized_name] * len(names) or any(_place(dtypes_by_name[x]) != _place(dtype) for x in names):
         raise ValueError(f"{name}: {dtype} and {serialized_name!r} must be new, got one of them again")
     dtypes_by_name[serialized_name] = dtype
     return dtype
+
+
+def _place(dtype: Any) -> tuple[str, str]:
+    """Where the class of a dtype is defined."""
+    return type(dtype).__module__, type(dtype).__qualname__
 
 
 def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -> type:

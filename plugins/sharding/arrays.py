@@ -12,6 +12,7 @@ from primax.extend.core import tree
 from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import integer, numpy_dtype
 from primax.extend.provisional.arguments import sequence as read_sequence
+from primax.extend.provisional.avals import ExtendedArray
 from primax.extend.provisional.sharding import canonical_sharding
 from primax.extend.provisional.typing import BaseSharding, DTypeLike, ShapeLike, ShardingLike
 
@@ -70,7 +71,9 @@ def make_array_from_callback(
     for device, index in sharding.addressable_devices_indices_map(shape).items():
         key = tuple((part.start, part.stop) for part in index)
         if key not in data:
-            part = np.asarray(data_callback(index))
+            part = data_callback(index)
+            if type(part) is not ExtendedArray:
+                part = np.asarray(part)
             data[key] = part if kind is None else part.astype(kind)
         parts.append(runtime.put_value(data[key], False, device))
     return _assembled(function, shape, sharding, parts)
@@ -97,7 +100,7 @@ def make_array_from_single_device_arrays(
     for x in arrays:
         if not isinstance(x, core.Array):
             raise TypeError(f"{function}: arrays must be arrays on one device each, got {x!r}")
-        if type(x) is not core.Array or len(x.devices()) != 1:
+        if type(x) not in (core.Array, ExtendedArray) or len(x.devices()) != 1:
             raise ValueError(f"{function}: arrays must be arrays on one device each, got {x!r}")
     by_device = {x.device: x for x in arrays}
     spans = sharding.addressable_devices_indices_map(shape)
@@ -105,9 +108,12 @@ def make_array_from_single_device_arrays(
         raise ValueError(
             f"{function}: arrays must be one on each of {list(map(str, spans))}, got {[str(x.device) for x in arrays]}"
         )
-    array = _assembled(function, shape, sharding, [by_device[device] for device in spans])
+    array: Any = _assembled(function, shape, sharding, [by_device[device] for device in spans])
     if dtype is not None and array.dtype != dtypes.check_user_dtype(dtype, "dtype", function):
         raise ValueError(f"{function}: dtype must be that of the parts, {array.dtype}, got {dtype}")
+    if type(array) is ExtendedArray:
+        array.base = runtime.shared(array.base)
+        return array  # type: ignore[return-value]
     return runtime.shared(array)
 
 
@@ -178,7 +184,7 @@ def _process_spans(sharding: Any, ndim: int) -> list[tuple[int, int]]:
     return spans
 
 
-def _assembled(function: str, shape: tuple[int, ...], sharding: Any, parts: Sequence[Any]) -> core.Array:
+def _assembled(function: str, shape: tuple[int, ...], sharding: Any, parts: Sequence[Any]) -> Any:
     local = sharding.shard_shape(shape)
     dtypes = {str(x.dtype) for x in parts}
     if len(dtypes) > 1:
@@ -186,5 +192,9 @@ def _assembled(function: str, shape: tuple[int, ...], sharding: Any, parts: Sequ
     for x in parts:
         if x.shape != local:
             raise ValueError(f"{function}: parts must be of shape {local}, got {x.shape}")
+    if type(parts[0]) is ExtendedArray:
+        dtype = parts[0].dtype
+        whole = _assembled(function, (*shape, *dtype.element_shape), sharding, [x.base for x in parts])
+        return ExtendedArray(whole, dtype)
     aval = parts[0].aval.update(shape=shape)
     return runtime.of_parts(aval, sharding, parts)

@@ -14,7 +14,7 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters.ad import linear_together
 from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import ArgumentError, is_value, of_call, warn_caller
-from primax.extend.provisional.dimensions import as_array
+from primax.extend.provisional.dimensions import as_array, is_symbolic
 from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.provisional.typing import ArrayLike, DTypeLike
 from primax.extend.rule_types import Table
@@ -143,9 +143,8 @@ def _limit(scalar: type, dtype: Any) -> float:
 
 
 def _convert_abstract_eval(operand: ShapedArray, *, new_dtype: Any, weak_type: bool) -> ShapedArray:
-    pair = (operand.dtype, new_dtype)
-    if operand.dtype != new_dtype and any(map(dtypes.is_extended, pair)):
-        hint = max(map(dtypes.instead_of_arithmetic, pair), key=len)
+    if operand.dtype != new_dtype and any(map(dtypes.is_extended, (operand.dtype, new_dtype))):
+        hint = dtypes.instead_of_arithmetic(operand.dtype) or dtypes.instead_of_arithmetic(new_dtype)
         raise ArgumentError(
             "convert_element_type: an extended dtype cannot be converted to or from another dtype, "
             f"got {new_dtype} for {operand.str_short()}{hint}"
@@ -194,12 +193,16 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     If the new dtype is narrower, the result has a new last axis for the parts, the lowest bits first. If it is wider,
     the last axis of `operand` must have the parts, and the result lacks it.
 
+    An array of an extended dtype is read as an array of its elements, with the axes of an element last; such an array
+    is read as one of the extended dtype. This is linear if the dtype is its own tangent dtype.
+
     Args:
-      operand: an array, not boolean or complex.
-      new_dtype: the dtype of the result.
+      operand: an array, not boolean or complex, unless one of the dtypes is extended.
+      new_dtype: the dtype of the result; for an operand of an extended dtype it is the `element_dtype`.
 
     Raises:
-      TypeError: one of two different dtypes is boolean or complex, or the last axis does not have the parts.
+      TypeError: one of two different dtypes is boolean or complex, or the last axis does not have the parts; or one
+        of them is extended, and the other one is not that of its elements, or the last axes are not those of one.
 
     >>> import primax as px
     >>> px.lax.bitcast_convert_type(px.numpy.float32(1), "uint32")
@@ -212,6 +215,8 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
 
 def _bitcast_abstract_eval(operand: ShapedArray, *, new_dtype: Any) -> ShapedArray:
+    if operand.dtype != new_dtype and (dtypes.is_extended(operand.dtype) or dtypes.is_extended(new_dtype)):
+        return _elements_type(operand, new_dtype)
     pair = (operand.dtype, new_dtype)
     if operand.dtype != new_dtype and not all(dtypes.is_integer(d) or dtypes.is_floating(d) for d in pair):
         raise TypeError(
@@ -233,12 +238,88 @@ def _bitcast_abstract_eval(operand: ShapedArray, *, new_dtype: Any) -> ShapedArr
     return ShapedArray(shape, new_dtype, False, vma=operand.vma)
 
 
+def _elements_type(operand: ShapedArray, new_dtype: Any) -> ShapedArray:
+    """The type of an array read as that of its elements, or of an array of elements read as one of an extended dtype.
+
+    Raises:
+      TypeError: the dtype, or the last axes, are not those of an element.
+    """
+    old: Any = operand.dtype
+    if not dtypes.is_extended(new_dtype):
+        if new_dtype != old.element_dtype:
+            raise ArgumentError(
+                f"bitcast_convert_type: new_dtype must be that of the elements of {old}, {old.element_dtype}, "
+                f"got {new_dtype} for {operand.str_short()}"
+            )
+        return ShapedArray((*operand.shape, *old.element_shape), new_dtype, vma=operand.vma)
+    rank = operand.ndim - len(new_dtype.element_shape)
+    if old != new_dtype.element_dtype or rank < 0 or operand.shape[rank:] != new_dtype.element_shape:
+        element = ShapedArray(new_dtype.element_shape, new_dtype.element_dtype).str_short()
+        raise ArgumentError(
+            f"bitcast_convert_type: operand must have the dtype and the last axes of an element of {new_dtype}, "
+            f"{element}, got {operand.str_short()}"
+        )
+    return ShapedArray(operand.shape[:rank], new_dtype, vma=operand.vma)
+
+
+def _bitcast_jvp(primals: Any, tangents: Any, *, new_dtype: Any) -> tuple[Any, Any]:
+    ((x,), (t,)) = primals, tangents
+    out = bitcast_convert_type_p.bind(x, new_dtype=new_dtype)
+    old = get_aval(x).dtype
+    dtype = old if dtypes.is_extended(old) else new_dtype
+    no_tangent = not dtypes.is_extended(old) and dtypes.tangent_dtype(new_dtype) == dtypes.float0
+    if type(t) is ad.Zero or no_tangent or not dtypes.is_extended(dtype):
+        return out, ad.Zero.from_primal_value(out)
+    if not dtypes.has_sums(dtype):
+        raise ArgumentError(
+            f"bitcast_convert_type: {old} read as {new_dtype} has no derivative, since {dtype} is not its own "
+            "tangent_dtype; give the function that reads it a rule by custom_jvp or custom_vjp, or use stop_gradient"
+        )
+    return out, bitcast_convert_type_p.bind(t, new_dtype=new_dtype)
+
+
+def _bitcast_transpose(ct: Any, operand: Any, *, new_dtype: Any) -> list[Any]:
+    return [bitcast_convert_type_p.bind(ct, new_dtype=operand.aval.dtype)]
+
+
 def _bitcast_batch(args: Any, dims: Any, *, new_dtype: Any) -> tuple[Any, Any]:
     x = batching.moveaxis(args[0], dims[0], 0)
     return bitcast_convert_type_p.bind(x, new_dtype=new_dtype), 0
 
 
+def _unsigned(bits: int) -> np.dtype[Any]:
+    return np.dtype({2: dtypes.uint2, 4: dtypes.uint4}.get(bits, f"uint{bits}"))
+
+
+def _by_shifts(x: Any, *, new_dtype: Any) -> list[Any]:
+    """The bits as a dtype of another width, by arithmetic: XLA finds no sizes from those of such a bitcast."""
+    aval = get_aval(x)
+    old, new = dtypes.itemsize_bits(aval.dtype), dtypes.itemsize_bits(new_dtype)
+    shape = aval.shape if old < new else (*aval.shape, old // new)
+    last, unsigned = len(shape) - 1, _unsigned(max(old, new))
+    bits = bitcast_convert_type_p.bind(x, new_dtype=_unsigned(old))
+    bits = convert_element_type_p.bind(bits, new_dtype=unsigned, weak_type=False)
+    shifts = np.arange(shape[last]).astype(unsigned) * unsigned.type(min(old, new))
+    shifts = core.primitives.broadcast_in_dim_p.bind(shifts, shape=shape, broadcast_dimensions=(last,))
+    if old < new:
+        bits = core.primitives.reduce_sum_p.bind(core.primitives.shift_left_p.bind(bits, shifts), axes=(last,))
+    else:
+        bits = core.primitives.broadcast_in_dim_p.bind(bits, shape=shape, broadcast_dimensions=tuple(range(last)))
+        bits = core.primitives.shift_right_logical_p.bind(bits, shifts)
+        bits = convert_element_type_p.bind(bits, new_dtype=_unsigned(new), weak_type=False)
+    return [bitcast_convert_type_p.bind(bits, new_dtype=new_dtype)]
+
+
+_lower_to_shifts = mlir.lower_fun(_by_shifts)
+
+
+@mlir.physical_lowering
 def _bitcast_lowering(ctx: Any, x: Any, *, new_dtype: Any) -> Sequence[mlir.ir.Value]:
+    if dtypes.is_extended(ctx.avals_in[0].dtype) or dtypes.is_extended(new_dtype):
+        return [x]
+    before, after = ctx.avals_in[0].shape, ctx.avals_out[0].shape
+    if len(before) != len(after) and is_symbolic(before):
+        return _lower_to_shifts(ctx, x, new_dtype=new_dtype)
     result = cached_ir_type(ctx.module_context.shared, ctx.avals_out[0])
     return mlir.ir.Operation.create("stablehlo.bitcast_convert", [result], [x]).results
 
@@ -253,8 +334,10 @@ RULES: Table = {
     },
     bitcast_convert_type_p: {
         "abstract_eval": _bitcast_abstract_eval,
-        "jvp": ad.zero_jvp(bitcast_convert_type_p),
+        "jvp": _bitcast_jvp,
+        "transpose": ad.linear_transpose2(bitcast_convert_type_p, _bitcast_transpose),
         "batch": _bitcast_batch,
         "lowering": _bitcast_lowering,
+        "key_use": lambda uses, eqn, walk: walk.new(),
     },
 }

@@ -152,8 +152,7 @@ def zero_of(dtype: DTypeLike) -> Any:
         raise TypeError(f"zero_of: dtype must be a dtype, got {dtype!r}") from None
     if zero is None:
         if dtypes.is_extended(dtype):
-            zeros = np.zeros(known.element_shape, known.element_dtype)
-            return ExtendedArray(runtime.put_value(zeros), known)
+            return ExtendedArray.of_elements(np.zeros(known.element_shape, known.element_dtype), known)
         zero = _zeros[known] = np.zeros((), numpy_dtype("zero_of", "dtype", dtype))[()]
     return zero if dtypes.is_canonical(dtype) else array_of(zero, core.ShapedArray((), zero.dtype))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from primax.extend import dtypes
 from primax.extend.core import ShapedArray
 from primax.extend.provisional.dividing import (
     all_alike,
@@ -29,6 +30,13 @@ def _letters(count: int) -> list[str]:
 
 
 def _bitcast(x: ShapedArray, *, new_dtype: Any) -> str:
+    dtype: Any = x.dtype
+    if dtype != new_dtype and dtypes.is_extended(dtype):
+        return "... -> ..." + " _" * len(dtype.element_shape)
+    if x.dtype != new_dtype and dtypes.is_extended(new_dtype):
+        count = len(new_dtype.element_shape)
+        whole_along(x, range(len(x.shape) - count, len(x.shape)))
+        return "..." + " _" * count + " -> ..."
     old, new = x.dtype.itemsize, getattr(new_dtype, "itemsize", x.dtype.itemsize)
     if old == new:
         return "... -> ..."

@@ -11,6 +11,7 @@ variables, with operands. A comparison is decided by the bounds of the differenc
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -46,7 +47,7 @@ class SymbolicDim:
     def __init__(self, terms: Terms, scope: Any) -> None:
         self.terms = terms
         self.scope = scope
-        self._hash = hash(frozenset(terms.items()))
+        self._hash = hash((id(scope), frozenset(terms.items())))
 
     # Arithmetic
 
@@ -164,6 +165,8 @@ class SymbolicDim:
         if terms is None:
             return NotImplemented
         if isinstance(other, SymbolicDim) and other.scope is not self.scope:
+            if self.terms == terms:
+                self.scope.tell_apart(other.scope)  # a message about the two types would show them as equal
             return False  # types of two scopes must not become one
         if self.terms == terms:
             return True
@@ -228,7 +231,13 @@ class SymbolicDim:
     def __repr__(self) -> str:
         return str(self)
 
+    @property
+    def spelling(self) -> str:
+        """Its text as `symbolic_shape` reads it, without primes."""
+        return str(self).replace("'", "")
+
     def __str__(self) -> str:
+        """Its text; if sizes of two scopes with the same names were compared, those of one scope have a prime."""
         texts: list[str] = []
         for monomial, count in sorted(self.terms.items(), key=lambda term: (-_degree(term[0]), _text(term[0]))):
             factors = _text(monomial)
@@ -236,7 +245,8 @@ class SymbolicDim:
             size = "" if abs(count) == 1 and monomial else str(abs(count))
             texts.append(f" {sign} " * bool(texts) if texts else sign)
             texts.append(f"{size}*{factors}" if size and factors else size or factors)
-        return "".join(texts)
+        text = "".join(texts)
+        return _SIZE.sub(rf"\g<0>{self.scope.mark}", text) if self.scope.mark else text
 
     def __jax_array__(self) -> Any:
         return as_array(self)
@@ -249,6 +259,9 @@ class SymbolicDim:
 
     def __deepcopy__(self, _: Any) -> SymbolicDim:
         return self
+
+
+_SIZE = re.compile(r"\b[^\W\d]\w*\b(?!\()(?!')")  # the name of a size, not of an operation
 
 
 def _degree(monomial: Monomial) -> int:

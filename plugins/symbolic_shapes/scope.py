@@ -42,10 +42,16 @@ class SymbolicScope:
         self.not_negative: list[SymbolicDim] = []  # known to be at least 0
         self.equal: dict[Any, SymbolicDim | int] = {}  # for products that are equal to another dimension
         self.limits: dict[Atom, tuple[float, float]] = {}  # the least and the largest value of a named size
+        self.mark = ""  # what follows the names of its sizes in texts
         self._checks: list[tuple[str, Any, str]] = []
         self.constraints = tuple(sequence("SymbolicScope", "constraints_str", constraints_str))
         for text in self.constraints:
             self._add(text)
+
+    def tell_apart(self, other: SymbolicScope) -> None:
+        """Let texts distinguish the sizes of another scope from those of this one."""
+        if self.mark == other.mark:
+            other.mark += "'"
 
     def _add(self, text: Any) -> None:
         sign = next((sign for sign in _SIGNS if isinstance(text, str) and sign in text), None)

@@ -49,6 +49,23 @@ def test_a_plugin_that_goes_takes_its_functions_with_it(waves: None) -> None:
         _ = px.contrib.waves
 
 
+def test_underscores_stand_for_hyphens() -> None:
+    names = ["my-waves", "my_tides", "my-tides", "a-b.c", "a.b-c"]
+    for name in names:
+        px.plugins.register(_plugin(own=lambda name=name: name), name=name)
+    try:
+        assert px.contrib.my_waves.own() == getattr(px.contrib, "my-waves").own() == "my-waves"
+        assert px.contrib.my_tides.own() == "my_tides"
+        with pytest.raises(
+            AttributeError, match=r"'a-b\.c' and 'a\.b-c' have it; use getattr\(px\.contrib, 'a-b\.c'\)"
+        ):
+            _ = px.contrib.a_b_c
+        assert {"my_waves", "my_tides", "a_b_c"} <= set(dir(px.contrib))
+    finally:
+        for name in names:
+            px.plugins.unregister(name)
+
+
 def test_a_name_that_no_plugin_has_is_told_with_those_there_are(waves: None) -> None:
     with pytest.raises(AttributeError, match=r"plugin 'waves' has no function 'triple' \(it has double, half\)"):
         _ = px.contrib.waves.triple

@@ -402,8 +402,11 @@ def test_a_value_whose_aval_is_not_that_of_an_array_is_refused_with_what_is_miss
             "array_protocol(MoneyAval",
         ):
             assert remedy in str(caught.value)
-    with pytest.raises(TypeError, match="no tangents: no MoneyAval.to_tangent_aval"):
+    with pytest.raises(TypeError, match=r"no tangents: no MoneyAval\.to_tangent_aval"):
         px.jvp(spend, (money,), (money,))
     assert not hasattr(MoneyAval(), "shape")
     assert not hasattr(MoneyAval(), "other")
+    MoneyAval.shape, MoneyAval.dtype, MoneyAval.weak_type = (), np.dtype("float32"), False
+    with pytest.raises(TypeError, match="a Money cannot be stored on a device: make its class a pytree of arrays"):
+        px.jit(pnp.sin)(money)
     registry.roll_back()

@@ -33,8 +33,11 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "peek": "it shows an effect, and has no other rules",
     },
     "docs/errors.md": {"twice": "it shows a missing rule", "pair": "it shows a rule that returns too little"},
+    "docs/extended-dtypes.md": {"block_scale": "it shows a lowering rule, and has no derivatives"},
     "docs/foreign-functions.md": {"scale_in_cpp": "its handler is a line of C++ that nobody has compiled"},
-    "docs/how-it-works.md": {"scale": [Sample([X], {"factor": 3.0}), Sample([X], {"factor": 0.5})]},
+    "docs/how-it-works.md": {
+        "scale": [Sample([X], {"factor": factor}, reference=lambda x, *, factor: factor * x) for factor in (3.0, 0.5)]
+    },
     "docs/plugins.md": {
         "labelled": "it shows the JVP rule of what holds a program",
         "sinc": [Sample([X])],
@@ -46,7 +49,7 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
     "docs/write-a-primitive.md": {
         "length": [Sample([X, Y])],
         "rigid": "it shows how a derivation fails",
-        "norm": [Sample([X, Y]), Sample([np.zeros(2, np.float32)] * 2, singular=True)],
+        "norm": [Sample([X, Y], reference=np.hypot), Sample([np.zeros(2, np.float32)] * 2, singular=True)],
         "power_of": [Sample([POSITIVE], {"exponent": 3}), Sample([POSITIVE], {"exponent": 2})],
         "smooth": [Sample([np.float32([0.3, -1.2, 0.5])])],
         "weigh": [Sample([X, Y], {"power": 2}, constant=[1])],

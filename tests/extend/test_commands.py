@@ -357,7 +357,9 @@ def test_paths_are_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert short_paths(text) == short
 
 
-@pytest.mark.parametrize("command", ["", "plugins", "rules", "why", "check", "env", "devices", "cache", "draw", "new"])
+@pytest.mark.parametrize(
+    "command", ["", "plugins", "rules", "why", "check", "env", "devices", "cache", "draw", "new", "metadata"]
+)
 def test_help_fits_its_terminal(call: Any, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     for columns in (60, 120):
         monkeypatch.setenv("COLUMNS", str(columns))
@@ -685,7 +687,7 @@ def test_a_new_package_is_discovered_and_passes_its_own_tests(call: Any, tmp_pat
     folder = tmp_path / "my-plugin"
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert files == set(written["files"])
-    assert not [path for path in folder.rglob("*") if path.is_file() and "$" in path.read_text()]
+    assert not [path for path in folder.rglob("*") if path.is_file() and re.search(r"\$\w", path.read_text())]
     site = install(tmp_path / "site", folder)
     done = primax("plugins", "my-plugin", "--json", site=site)
     assert done.returncode == 0, done.stderr
@@ -693,6 +695,17 @@ def test_a_new_package_is_discovered_and_passes_its_own_tests(call: Any, tmp_pat
     assert (record["state"], record["api"], record["primitives"]) == ("active", "v1_0", ["my_plugin_axpy"])
     kinds = [rule["kind"] for rule in record["rules"]]
     assert kinds == ["impl", "abstract_eval", "jvp", "transpose", "batch", "lowering"]
+    file = site / "my_plugin" / "primax.json"
+    right = file.read_text()
+    file.write_text('{"primitives": {}, "extends": [], "others": ["effect my_plugin.Gone"], "proven": true}')
+    done = primax("metadata", "my-plugin", site=site)
+    assert (done.returncode, f"{file} has other contents" in done.stdout) == (1, True), done.stderr
+    done = primax("metadata", "my-plugin", "--write", site=site)
+    assert (done.returncode, done.stdout) == (0, f"{file} has been written\n"), done.stderr
+    assert json.loads(file.read_text()) == {"proven": True, **json.loads(right)}
+    file.unlink()
+    assert primax("metadata", "my-plugin", "--write", site=site).returncode == 0
+    assert file.read_text() == right
     tests = subprocess.run(
         [sys.executable, "-W", "error", "-m", "pytest", "-q", "-p", "primax_pytest", folder],
         env=clean_environment(PYTHONPATH=str(site), PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"),
@@ -703,6 +716,26 @@ def test_a_new_package_is_discovered_and_passes_its_own_tests(call: Any, tmp_pat
     )
     assert tests.returncode == 0, tests.stdout
     assert "failed" not in tests.stdout
+
+
+def test_plugins_of_one_package_share_a_file(call: Any, tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    site.install("pair", entry_points="[primax]\none = pair\ntwo = pair.two\nalone = lonely\n")
+    home = tmp_path / "pair"
+    home.mkdir()
+    source = (
+        "from primax.extend import hookimpl\n@hookimpl\ndef primax_register(registry):\n    registry.functions(f=abs)\n"
+    )
+    for path in (home / "__init__.py", home / "two.py", tmp_path / "lonely.py"):
+        path.write_text(source)
+    file = home / "primax.json"
+    assert primax("metadata", "two", "--write", site=tmp_path).returncode == 0
+    described = {"primitives": {}, "extends": [], "others": ["function f"]}
+    assert json.loads(file.read_text()) == {"plugins": {"one": described, "two": described}}
+    done = primax("metadata", "alone", "--write", site=tmp_path)
+    assert (done.returncode, "alone must be in a package, which has a folder for the file" in done.stderr) == (2, True)
+    code, _, err = call("metadata", "dot", "--write")
+    assert (code, "dot must be the plugin of an installed package, and it is built-in" in err) == (2, True)
 
 
 def test_a_kind_that_there_is_none_of_is_refused(call: Any, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from packages import install, run, run_beside
 
 import primax as px
 import primax.numpy as pnp
+from primax.core import _jaxlib
 from primax.extend import core, ffi
 from primax.extend.interpreters import ad, mlir
 from primax.extend.provisional.ffi import vmap_methods
@@ -201,6 +202,10 @@ def test_another_function_of_a_name_is_refused(library: Any) -> None:
 def test_platforms_need_not_be_present(library: Any) -> None:
     ffi.register_ffi_target("test_scale", ffi.pycapsule(library.ScaleHandler), platform="tpu")
     ffi.register_ffi_target("test_scale", ffi.pycapsule(library.ScaleHandler), platform="a platform of the future")
+    ffi.register_ffi_target("test_scale", ffi.pycapsule(library.ScaleHandler), platform="cuda")
+    waiting = _jaxlib.xla_client._custom_callback
+    assert "cuda" not in waiting
+    assert "CUDA" in _jaxlib.xla_client._custom_callback_handler or waiting["CUDA"][-1][0] == "test_scale"
 
 
 def test_a_state_belongs_to_a_program(library: Any) -> None:

@@ -91,6 +91,15 @@ MISTAKES: dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]] = {
         },
         {"turned": False},
     ),
+    "a batch rule that is wrong for a truth value that nobody has declared": (
+        "batch",
+        "turned=True",
+        {
+            "impl": lambda x, *, turned: pnp.flip(x) if turned else 3 * x,
+            "batch": lambda a, d, *, turned: (pnp.flip(a[0]) if turned else 3 * a[0], d[0]),
+        },
+        {"turned": False},
+    ),
     "a batch rule that is wrong for one of several choices": (
         "batch",
         "differs from a loop over the elements",
@@ -149,11 +158,17 @@ MISTAKES: dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]] = {
         {"impl": lambda x, *, power: x**power.exponent},
         {"power": Unsettled("cube", 3)},
     ),
+    "parameters within a tuple that are equal and mean something else": (
+        "equality",
+        "must depend on exponent",
+        {"impl": lambda x, *, powers: x ** powers[1].exponent},
+        {"powers": (2, Power("cube", 3))},
+    ),
     "a parameter that does not equal itself": (
         "equality",
         "must equal itself; Unequal.__eq__ returns False",
         {"impl": lambda x, *, power: x**power.exponent},
-        {"power": (Unequal("cube", 3),)[0]},
+        {"power": Unequal("cube", 3)},
     ),
     "nondiff of the argument that has a derivative": (
         "nondiff",
@@ -239,7 +254,7 @@ def test_a_rule_replaces_the_division_by_xla_on_request():
 def test_the_remedy_for_values_that_the_kit_does_not_know_is_told():
     p = define_primitive("mistaken", **FROM_IMPL, impl=lambda x, *, k: x * k, samples=[Sample([X], {"k": 2})])
     (outcome,) = [check.run() for check in iter_checks(p, only=["parameters"]) if check.case is not None]
-    assert "define_primitive(..., parameters={name: type}) the kit draws other values" in outcome.message
+    assert "with define_primitive(..., parameters=) the kit draws some" in outcome.message
 
 
 ON_ONE_DEVICE = """

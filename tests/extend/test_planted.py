@@ -533,7 +533,9 @@ IN_THE_KIT = {
         {"jvp": lambda p, t: (3 * p[0], ad_map(6, t))}, "differs from central differences", check="jvp"
     ),
     "the same in single precision only": Mistake(
-        {"jvp": lambda p, t: (3 * p[0], ad_map(3 if p[0].dtype == np.float64 else 6, t))}, "float32", check="own_dtype"
+        {"jvp": lambda p, t: (3 * p[0], ad_map(3 if core.get_aval(p[0]).dtype == np.float64 else 6, t))},
+        "float32",
+        check="own_dtype",
     ),
     "a factor that widens": Mistake(
         {"jvp": lambda p, t: (3 * p[0], ad_map(np.float64(3), t))}, "f64[3]", check="own_dtype"

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.any_word_size, pytest.mark.any_jaxlib]
 
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 # What primax installs and tells others to install, besides what pyproject.toml names.
-OTHERS = {"jax-cuda12-plugin", "jax-cuda13-plugin", "graphviz"}
+OTHERS = {"pip", "jax-cuda12-plugin", "jax-cuda13-plugin", "graphviz"}
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 WORKFLOW = ROOT / ".github" / "workflows" / "release.yml"
 

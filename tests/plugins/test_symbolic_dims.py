@@ -265,3 +265,18 @@ def test_types_with_symbolic_dimensions():
     assert px.extend.core.ShapedArray((b * c, 2), np.dtype("int32")).str_short() == "i32[b*c,2]"
     assert px.extend.core.ShapedArray((b, 2), np.dtype("int32")).size == 2 * b
     assert isinstance(b, SymbolicDim)
+
+
+def test_sizes_of_two_scopes_with_one_name_have_different_texts_once_they_are_compared():
+    (one,), (other,) = symbolic_shape("2*n + mod(n, 3)"), symbolic_shape("2*n + mod(n, 3)")
+    text = "mod(n, 3) + 2*n"
+    assert str(one) == str(other) == text
+    assert one.scope.mark == other.scope.mark == ""
+    one.scope.tell_apart(other.scope)
+    assert (str(one), str(other)) == (text, "mod(n', 3) + 2*n'")
+    assert one.spelling == other.spelling == text
+    (x,), (y,) = symbolic_shape("n"), symbolic_shape("n")
+    types = [px.ShapeDtypeStruct((size,), np.float32) for size in (x, y)]
+    with pytest.raises(TypeError, match="incompatible shapes") as error:
+        px.eval_shape(lambda a, b: px.numpy.add(a, b), *types)
+    assert "n'" in str(error.value)

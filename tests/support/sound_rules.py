@@ -55,6 +55,11 @@ def zero_or(make: Callable[..., Any], t: Any, out: Any) -> Any:
     return ad.Zero.from_primal_value(out) if type(t) is ad.Zero else make(t)
 
 
+def as_array(x):
+    """An operand, which may be a Python number, as an array."""
+    return np.asarray(x, core.get_aval(x).dtype)
+
+
 def _wave(p: core.Primitive) -> Rules:
     """sin(factor x)."""
 
@@ -68,7 +73,7 @@ def _wave(p: core.Primitive) -> Rules:
         return y, zero_or(lambda t: t * pnp.cos(x * factor) * factor, t, y)
 
     return {
-        "impl": lambda x, *, factor: np.sin(np.asarray(x) * x.dtype.type(factor)),
+        "impl": lambda x, *, factor: np.sin(as_array(x) * as_array(x).dtype.type(factor)),
         "abstract_eval": abstract_eval,
         "jvp": jvp,
         "batch": batching.vectorized(p),
@@ -84,7 +89,7 @@ def _product(p: core.Primitive) -> Rules:
         return core.ShapedArray(x.shape, x.dtype)
 
     return {
-        "impl": lambda x, y: np.multiply(x, y),
+        "impl": lambda x, y: np.multiply(as_array(x), as_array(y)),
         "abstract_eval": abstract_eval,
         "jvp": ad.bilinear_jvp(p),
         "transpose": ad.bilinear_transpose(p, lambda ct, x, y: p.bind(ct, y), lambda ct, x, y: p.bind(x, ct)),
@@ -102,7 +107,7 @@ def _turn(p: core.Primitive) -> Rules:
         return core.ShapedArray(x.shape, x.dtype)
 
     return {
-        "impl": lambda x, *, c: np.multiply(x, x.dtype.type(c)),
+        "impl": lambda x, *, c: np.multiply(as_array(x), as_array(x).dtype.type(c)),
         "abstract_eval": abstract_eval,
         "jvp": ad.linear_jvp(p),
         "transpose": ad.linear_transpose(p, lambda ct, *, c: [p.bind(ct, c=c)]),
@@ -146,7 +151,8 @@ def _several(p: core.Primitive) -> Rules:
         return [out, out, core.ShapedArray(x.shape, np.int32)]
 
     def impl(x, y):
-        return [np.multiply(x, y), np.add(x, np.multiply(y, y.dtype.type(2))), np.greater(x, y) * np.int32(1)]
+        x, y = as_array(x), as_array(y)
+        return [x * y, x + y * y.dtype.type(2), np.greater(x, y) * np.int32(1)]
 
     def jvp(primals, tangents):
         (x, y), (s, t) = primals, tangents
@@ -161,11 +167,7 @@ def _several(p: core.Primitive) -> Rules:
         return p.bind(*[batching.bdim_at_front(x, d, size) for x, d in zip(args, dims, strict=True)]), [0, 0, 0]
 
     return {
-        "impl": lambda x, y: [
-            np.multiply(x, y),
-            np.add(x, np.multiply(y, y.dtype.type(2))),
-            np.greater(x, y) * np.int32(1),
-        ],
+        "impl": impl,
         "abstract_eval": abstract_eval,
         "jvp": jvp,
         "batch": batch,

@@ -27,9 +27,10 @@ _PARTS = (
     "lazy_names leaks linearity options records promotion replay_in_jax transfer"
 ).split()
 _PACKAGES = tuple(
-    f"primax.extend.{name}" for name in ("commands", "core.", "derive.", "drawing.", "host", "stablehlo", "testing.")
+    f"primax.extend.{name}"
+    for name in ("commands", "core.", "derive.", "drawing.", "host", "mlir.", "stablehlo", "testing.")
 )
-_PUBLIC_PARTS = ("primax.extend.core.primitives",)
+_PUBLIC_PARTS = ("primax.extend.core.primitives", "primax.extend.mlir.dialects")
 _HIDDEN = frozenset(f"primax.extend.{name}" for name in _PARTS)
 
 PROVISIONAL = "primax.extend.provisional"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from primax.extend import core
 from primax.extend.dimensions import is_symbolic_dim, max_dim, min_dim
+from primax.extend.interpreters.batching import BatchTrace
 from primax.extend.provisional.arguments import integers
 from primax.extend.provisional.avals import physical_aval
 from primax.extend.provisional.tracing import thread
@@ -37,12 +38,15 @@ __all__ = [
     "is_symbolic_dim",
     "max_dim",
     "min_dim",
+    "nonempty_axis_env_DO_NOT_USE",
     "partial",
     "physical_aval",
     "safe_map",
     "safe_zip",
     "trace_ctx",
     "trace_state_clean",
+    "unsafe_am_i_under_a_jit_DO_NOT_USE",
+    "unsafe_am_i_under_a_vmap_DO_NOT_USE",
     "unsafe_get_axis_names_DO_NOT_USE",
 ]
 
@@ -102,6 +106,30 @@ def definitely_equal_shape(s1: Shape, s2: Shape) -> bool:
 def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
     """The names of the axes that are being mapped over."""
     return list(thread.axes)
+
+
+def nonempty_axis_env_DO_NOT_USE() -> bool:
+    """Whether an axis is being mapped over under a name."""
+    return bool(thread.axes)
+
+
+def _under(test: Callable[[Any], bool]) -> bool:
+    trace: Any = core.current_trace()
+    while trace is not None:
+        if test(trace):
+            return True
+        trace = trace.parent
+    return False
+
+
+def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
+    """Whether a program is being traced."""
+    return _under(lambda trace: trace.stages)
+
+
+def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
+    """Whether an axis is being mapped over."""
+    return _under(lambda trace: isinstance(trace, BatchTrace))
 
 
 def is_concrete(x: Any) -> bool:

@@ -238,3 +238,21 @@ def test_stacks_of_matrices_are_divided_without_communication(mesh):
     np.testing.assert_allclose(program(x), np.linalg.cholesky(stack), rtol=1e-4, atol=1e-5)
     assert all("f32[1,3,3]" in line for line in lines(program, "custom-call("))
     assert not lines(program, "all-gather(")
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: pnp.fft.fft(x),
+        lambda x: pnp.fft.rfft(x),
+        lambda x: lax.top_k(x, 3)[0],
+        lambda x: lax.mulhi(x.astype(int), x.astype(int) + 2**20),
+    ],
+    ids=["fft", "rfft", "top_k", "mulhi"],
+)
+def test_what_xla_would_gather_stays_divided(mesh, f):
+    x = placed(mesh, X, ("a", "b"))
+    with all_divided(False):
+        program = compiled(f, x)
+        assert not lines(program, "all-gather(")
+        np.testing.assert_allclose(program(x), f(X), rtol=1e-5, atol=1e-3)

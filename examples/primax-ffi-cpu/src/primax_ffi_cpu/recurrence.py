@@ -97,12 +97,21 @@ def _recurrence_batch(args: Any, dims: Any, *, reverse: bool) -> Any:
     return recurrence_p.bind(x, a, reverse=reverse), 0
 
 
+def _by_numpy(x: Any, a: Any, *, reverse: bool) -> Any:
+    """The recurrence step by step, which the kit compares with the C++ function."""
+    y, carry = np.zeros_like(x), np.zeros_like(x[..., 0])
+    for t in reversed(range(x.shape[-1])) if reverse else range(x.shape[-1]):
+        carry = a[..., t] * carry + x[..., t]
+        y[..., t] = carry
+    return y
+
+
 def _samples() -> Iterator[core.Sample]:
     """One sample for each rank and direction; the kit adds other dtypes and sizes."""
     random = np.random.default_rng(0)
     for name, shape, reverse in (("forward", (5,), False), ("backward", (5,), True), ("rows", (2, 3, 4), True)):
         x, a = random.normal(size=shape), random.uniform(0.2, 0.9, shape)
-        yield core.Sample([np.float32(x), np.float32(a)], {"reverse": reverse}, name=name)
+        yield core.Sample([np.float32(x), np.float32(a)], {"reverse": reverse}, name=name, reference=_by_numpy)
 
 
 def _register_target() -> str:
