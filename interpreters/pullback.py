@@ -249,25 +249,19 @@ class Pullback(Derivative):
         """
         nodes = self.in_tree.children()
         if len(refs) != len(nodes):
-            raise ValueError(
-                f"with_refs: refs must have an entry for each of the {len(nodes)} arguments, got {len(refs)}"
-            )
+            raise ValueError(f"with_refs: refs must have {len(nodes)} entries, one for each argument, got {len(refs)}")
         flat: list[Any] = []
         for i, (node, entry) in enumerate(zip(nodes, refs, strict=True)):
             try:
                 flat += [None] * node.num_leaves if entry is None else node.flatten_up_to(entry)
             except ValueError as error:
-                raise ValueError(
-                    f"with_refs: refs[{i}] must have the structure of the argument, {node}; {error}"
-                ) from None
-        for i, (ref, aval) in enumerate(zip(flat, self.in_avals, strict=True)):
-            have = None if ref is None else get_aval(ref)
-            if have is not None and (not have.mutable or not same_type(have.inner_aval, aval, ALL_BUT_SHAPE_AND_DTYPE)):
-                name = self._name(i).replace("args_res", "refs")
-                raise TypeError(
-                    f"with_refs: {name} must be a reference to a value of type {aval.str_short()}, got "
-                    f"{have.str_short()}"
-                )
+                raise ValueError(f"with_refs: refs[{i}] must have the structure {node} of its argument; {error}") from None
+        for i, (ref, want) in enumerate(zip(flat, self.in_avals, strict=True)):
+            if ref is not None:
+                have = get_aval(ref)
+                if not (have.mutable and same_type(have.inner_aval, want, ALL_BUT_SHAPE_AND_DTYPE)):
+                    where, got = self._name(i).replace("args_res", "refs"), have.str_short()
+                    raise TypeError(f"with_refs: {where} must be a reference to {want.str_short()}, got {got}")
 
         def pull_back_into_refs(ct: Any) -> tuple[Any, ...]:
             cts = tree.flatten(self(ct))[0]

@@ -49,6 +49,16 @@ def test_chains_of_hmc_agree_and_judge_well(tmp_path: Path) -> None:
     assert 50 < numbers(r"(\d+)% accepted", out)[0] <= 100
 
 
+def test_references_keep_the_state_of_layers_streams_and_generators(tmp_path: Path) -> None:
+    out = printed(tmp_path, "mutable_state.py")
+    assert "running mean [ 1. -3.] deviation [2.  0.5]" in out
+    assert "last four [2. 3. 4. 5.]" in out
+    total, whole = (part.split() for part in re.findall(r"\[([-\d. ]+)\]", out.splitlines()[2]))
+    assert list(map(float, total)) == pytest.approx(list(map(float, whole)), abs=0.02)
+    assert numbers(r"norm of the layer ([\d.]+)", out)[0] == pytest.approx(8**0.5, abs=0.05)
+    assert "draws differ True one for each row 3" in out
+
+
 def test_a_foreign_function_runs_on_each_devices_part(tmp_path: Path) -> None:
     out = printed(tmp_path, "sharded_primitive.py")
     assert "each device calls lapack_spotrf_ffi, which returns f32[2,3,3]" in out

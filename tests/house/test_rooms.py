@@ -10,15 +10,15 @@ from rooms import lines_of
 @pytest.mark.parametrize(
     "folders, pattern, most",
     [
-        (["core"], "*.py", 6_000),  # without core/tree and core/text
+        (["core"], "*.py", 6_040),  # without core/tree and core/text
         (["core/tree"], "*.py", 1_530),
-        (["core/text"], "*.py", 620),
-        (["interpreters"], "*.py", 4_300),
-        (["interpreters/runtime"], "**/*.py", 8_900),
+        (["core/text"], "*.py", 640),
+        (["interpreters"], "*.py", 4_400),
+        (["interpreters/runtime"], "**/*.py", 8_910),
         (["extend/host"], "*.py", 2_270),
         (["extend/derive"], "*.py", 790),
         (["core", "interpreters"], "**/*.py", 24_000),
-        (["core", "interpreters", "extend", "plugins", "api"], "**/*.py", 128_600),
+        (["core", "interpreters", "extend", "plugins", "api"], "**/*.py", 136_000),
     ],
 )
 def test_a_room_has_a_limit_of_lines(folders: list[str], pattern: str, most: int) -> None:
