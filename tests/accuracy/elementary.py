@@ -296,9 +296,9 @@ _TANH_IN_FLOAT64 = Limit(
 )
 _OF_SINC = (
     Limit(
-        "abs(cos(pi x)) < 0.2, first derivative",
+        "abs(cos(pi x)) < 0.25, first derivative",
         _CANCEL,
-        lambda x: (abs(np.cos(np.pi * x)) < 0.2) & (abs(x) > 1),
+        lambda x: (abs(np.cos(np.pi * x)) < 0.25) & (abs(x) > 1),
         orders=(1,),
     ),
     Limit(

@@ -60,6 +60,18 @@ def _tiny(orders):
     )
 
 
+_BEYOND = Limit(
+    "a or b > 1e300, derivatives",
+    "the digamma functions of b and of a + b are the same number",
+    lambda a, b: np.maximum(a, b) > 1e300,
+    orders=(1, 2),
+)
+_EXPONENT = Limit(
+    "a and b > 50",
+    "an exponential of a rounded exponent of this size has its error so many times",
+    lambda a, b: np.minimum(a, b) > 50,
+    at_most=2000,
+)
 _BESIDE_ONE = Limit(
     "a and b within 0.1 of 1, values",
     _ZERO,
@@ -69,15 +81,14 @@ _BESIDE_ONE = Limit(
 _BELL = Limit(
     "abs(x) near 9.4, and 26.6 in float64, second derivative",
     "it is a multiple of the first derivative, which is below the smallest normal number",
-    lambda x: (np.abs(np.abs(x) - 9.4) < 0.15) | (np.abs(np.abs(x) - 26.65) < 0.15),
+    lambda x: (np.abs(np.abs(x) - 9.4) < 0.15) | (np.abs(np.abs(x) - 26.6) < 0.2),
     orders=(2,),
 )
 
 _POWER = Limit(
-    "abs(y) or abs(y log(x)) > 100, derivatives",
+    "abs(y), abs(log(x)) or abs(y log(x)) > 100",
     "a power of a rounded exponent of this size has the error of its logarithm so many times",
-    lambda x, y: (np.abs(y) > 100) | (np.abs(y * np.log(np.abs(x) + 1e-300)) > 100),
-    orders=(1, 2),
+    lambda x, y: np.maximum(np.abs(y), 1) * np.maximum(np.abs(np.log(np.abs(x) + 1e-300)), 1) > 100,
     at_most=1000,
 )
 _LOGARITHMS = Limit(
@@ -304,7 +315,15 @@ FUNCTIONS = (
         _bessel(1, True),
         0.0,
         8.0,
-        limits=(_AGREE,),
+        limits=(
+            _AGREE,
+            Limit(
+                "abs(x) > 1e200, derivatives",
+                "they are below the smallest normal number",
+                lambda x: np.abs(x) > 1e200,
+                orders=(1, 2),
+            ),
+        ),
     ),
     _of(
         "expi",
@@ -371,7 +390,7 @@ FUNCTIONS = (
         domain=lambda x, y: x > -1,
         limits=(_POWER,),
     ),
-    _several("betaln", _betaln, (0.0, 1.0), (0.0, 1.0), domain=_positive, limits=(_tiny((2,)), _BESIDE_ONE)),
+    _several("betaln", _betaln, (0.0, 1.0), (0.0, 1.0), domain=_positive, limits=(_tiny((2,)), _BESIDE_ONE, _BEYOND)),
     _several(
         "beta",
         lambda a, b: mp.exp(_betaln(a, b)),
@@ -380,6 +399,7 @@ FUNCTIONS = (
         domain=_positive,
         limits=(
             _tiny((1, 2)),
+            _EXPONENT,
             Limit(
                 "a or b < 1, second derivatives",
                 "they are differences of products of digamma functions, which agree in the first digits",
