@@ -9,6 +9,8 @@
 | `linear` | jvp | the primitive, which is linear in all its arguments together |
 | `loop` | batch | the primitive, which is bound once for each element |
 | `by(factory, ...)` | any | what `factory(primitive, ...)` returns |
+
+Evaluation compiles an impl from which the lowering is derived as one program.
 """
 
 from __future__ import annotations
