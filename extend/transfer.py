@@ -16,13 +16,19 @@ from primax.core.avals import ShapedArray
 from primax.core.cache import Cache
 from primax.core.cache_keys import is_hashable, params_key
 from primax.core.config import enable_x64
-from primax.core.jaxpr import ClosedJaxpr, jaxprs_in_params
+from primax.core.jaxpr import ClosedJaxpr
 from primax.core.primitive import Primitive
 from primax.core.rules import load_plugins, lowering_rules
 from primax.core.trace import thread
-from primax.extend.replay_in_jax import Replay, varying
+from primax.extend.replay_in_jax import Replay, compiles, refusal, varying
 from primax.interpreters.batching import AxisData, batch_jaxpr
-from primax.interpreters.call_signature import check_outputs
+from primax.interpreters.call_signature import (
+    Signature,
+    StaticArguments,
+    check_outputs,
+    positions_and_names,
+    read_call,
+)
 from primax.interpreters.jvp import jvp_jaxpr
 from primax.interpreters.linearize import transpose_jaxpr
 from primax.interpreters.runtime.extended_array import has_extended_dtype
@@ -32,27 +38,41 @@ from primax.interpreters.staging import trace_to_jaxpr
 __all__ = ["to_jax"]
 
 
-def to_jax(what: Any) -> Any:
+def to_jax(
+    what: Any,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+) -> Any:
     """A primitive or a function of primax for use in the real jax, if that is installed.
 
     This is the only function of primax that imports jax. jax's transformations apply the rules of primax: primax traces
     each rule, and the primitives in the rule become primitives of jax in the same way. Values are jax's.
 
+    `jit`, `checkpoint`, `cond`, `while`, `scan`, custom derivatives, callbacks and prints become those of jax. Other
+    primitives that hold programs keep their rules. A primitive whose program has effects is replaced by what its
+    `interpret` rule computes. If a primitive has a `sharding` rule and its lowering calls foreign functions, jax's
+    `custom_partitioning` divides the call by this rule.
+
     Args:
       what: a primitive, or a function of pytrees of arrays that is written with primax. primax traces the function once
         for each signature; it must not depend on the values of its arguments.
+      static_argnums: positions of arguments of a function that are no arrays, but part of its program; hashable. They
+        must be static in `jax.jit`, too. By default those that are static in `primax.jit`, if that made `what`.
+      static_argnames: the names of such arguments.
 
     Returns:
       For a primitive a `jax.extend.core.Primitive` of the same name and parameters, always the same one. Its `bind`
       takes and returns arrays of jax. For a function, a function of jax arrays.
 
     Raises:
-      TypeError: `what` is neither.
+      TypeError: `what` is neither, or it is a primitive and has static arguments.
+      ValueError: the function has no such position or name.
       ImportError: jax is not installed, or `import jax` means primax in this process.
 
-    Calling the result raises NotImplementedError for primitives with effects, with arrays of extended dtypes such as
-    keys, or with a program in a parameter. Functions and rules may use `jit`, `checkpoint`, `cond`, `while`, `scan`,
-    `reduce` and custom derivatives; their inner programs are translated.
+    A call of the result raises NotImplementedError, before anything runs, for what jax cannot have: arrays of extended
+    dtypes such as keys, and effects for which neither jax nor an `interpret` rule has an equivalent. The message names
+    the primitive and the remedy.
 
         from primax.extend import to_jax
         from primax_kepler import kepler, kepler_p
@@ -62,10 +82,24 @@ def to_jax(what: Any) -> Any:
         to_jax(kepler_p).bind(Ms, es)
     """
     if isinstance(what, Primitive):
+        if static_argnums is not None or static_argnames is not None:
+            raise TypeError(
+                f"to_jax: static_argnums and static_argnames must be None for a primitive, {what}, whose parameters "
+                f"are static; got {static_argnums!r} and {static_argnames!r}"
+            )
         return _bridge().primitive(what)
     if callable(what):
-        return _bridge().function(what)
+        if static_argnums is None and static_argnames is None:
+            static_argnums, static_argnames = _static_arguments_of(what)
+        positions = positions_and_names(what, static_argnums, static_argnames, "static", "to_jax")
+        return _bridge().function(what, StaticArguments(*positions))
     raise TypeError(f"to_jax: what must be a primitive or a function of primax, got {what!r}")
+
+
+def _static_arguments_of(fun: Any) -> tuple[Any, Any]:
+    """The static arguments of a jitted function."""
+    _, (_, arguments) = getattr(fun, "_again", (None, (None, {})))
+    return arguments.get("static_argnums"), arguments.get("static_argnames")
 
 
 @functools.cache
@@ -107,21 +141,40 @@ class Bridge:
             vars(primitive)["_in_jax"] = stand_in
         return stand_in
 
-    def function(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+    def function(self, fun: Callable[..., Any], static: StaticArguments) -> Callable[..., Any]:
         """A function of jax arrays that computes a function of primax."""
         programs = Cache(1024)
+        name = name_of(fun, "a function")
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            leaves, in_tree = tree.flatten((args, kwargs))
-            avals = [self.aval(x) for x in leaves]
             with self.options():
-                closed, out_tree = programs.get_or_make(
-                    (in_tree, tuple(avals), thread.config), lambda: _staged(fun, in_tree, avals)
-                )
+                signature, leaves = read_call("to_jax", static, args, kwargs, name, None, self.aval, fun)
+                closed, out_tree = programs.get_or_make(signature, lambda: self.staged(fun, name, static, signature))
                 return tree.unflatten(out_tree, self.replay(closed, leaves))
 
         functools.update_wrapper(run, fun)
         return run
+
+    def staged(
+        self, fun: Callable[..., Any], name: str, static: StaticArguments, signature: Signature
+    ) -> tuple[ClosedJaxpr, Any]:
+        """The program of a function, and the structure of its result.
+
+        Raises:
+          NotImplementedError: jax cannot have the program.
+        """
+        out_trees: list[Any] = []
+
+        def run(*leaves: Any) -> Any:
+            args, kwargs = static.merge(*tree.unflatten(signature.in_tree, leaves), signature.statics)
+            outs, out_tree = tree.flatten(fun(*args, **kwargs))
+            out_trees.append(out_tree)
+            check_outputs(outs, out_tree, name)
+            return outs
+
+        closed = trace_to_jaxpr(run, signature.avals, name, "to_jax")
+        self.replay.check(closed.jaxpr)
+        return closed, out_trees[0]
 
     def options(self) -> Any:
         """A `with` block in which `enable_x64` has the same value in primax as in jax."""
@@ -163,20 +216,6 @@ class Bridge:
         return self.programs.get_or_make(key, make) if is_hashable(key) else make()
 
 
-def _staged(fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any]) -> tuple[ClosedJaxpr, Any]:
-    out_trees: list[Any] = []
-    name = name_of(fun, "a function")
-
-    def run(*leaves: Any) -> Any:
-        args, kwargs = tree.unflatten(in_tree, leaves)
-        outs, out_tree = tree.flatten(fun(*args, **kwargs))
-        out_trees.append(out_tree)
-        check_outputs(outs, out_tree, name)
-        return outs
-
-    return trace_to_jaxpr(run, avals, name, "to_jax"), out_trees[0]
-
-
 class _InJax:
     """A primitive of primax, with its rules in the form that jax calls."""
 
@@ -193,9 +232,8 @@ class _InJax:
         modules.batching.primitive_batchers[new] = _with_given_names(self.batch)
         lowering = _with_given_names(self.lowering)
         modules.mlir.register_lowering(new, lowering)
-        platforms = [key for key in lowering_rules if isinstance(key, tuple) and key[0] is primitive]
-        self.compiles = bool(platforms) or primitive in lowering_rules
-        for key in platforms:
+        self.compiles = compiles(primitive)
+        for key in [key for key in lowering_rules if isinstance(key, tuple) and key[0] is primitive]:
             # A new function for each platform, since jax treats the platforms of one function as one.
             modules.mlir.register_lowering(new, functools.partial(lowering), platform=key[1])
         self._apply = modules.jax.jit(_named(self._bind, primitive.name), static_argnums=0)
@@ -222,19 +260,15 @@ class _InJax:
         """The types of its results in jax.
 
         Raises:
-          NotImplementedError: it has effects, or a parameter holds a program.
+          NotImplementedError: it has effects.
         """
-        if any(jaxprs_in_params(params)) and not self.bridge.replay.keeps_programs(self.given):
-            held = ", ".join(name for name, value in params.items() if any(jaxprs_in_params({name: value})))
-            raise NotImplementedError(
-                f"to_jax: {self.given} must have no inner programs in parameters, got one in {held}; "
-                "jax's transformations could not transform it"
-            )
         with self.bridge.options():
             outs, effects = self.given.result_types(tuple(map(self.bridge.aval_of, avals)), params)
         if effects:
             text = ", ".join(sorted(map(str, effects)))
-            raise NotImplementedError(f"to_jax: {self.given} must have no effects, got {text}")
+            raise refusal(
+                self.given, f"must have no effects, got {text}", "call to_jax with a function that applies it"
+            )
         like = max(avals, key=lambda aval: len(varying(aval)), default=None)
         return self._results([self.bridge.aval_in_jax(self.given, aval, like) for aval in outs])
 
@@ -247,7 +281,7 @@ class _InJax:
             closed = bridge.program(self.given, list(map(bridge.aval, primals)), params)
             program, has_tangent = jvp_jaxpr(closed, nonzero)
             nonzeros = [t for t, nz in zip(tangents, nonzero, strict=True) if nz]
-            results = bridge.replay(program, [*primals, *nonzeros])
+            results = bridge.replay.jvp(program, primals, nonzeros, len(has_tangent))
         outs, rest = results[: len(has_tangent)], iter(results[len(has_tangent) :])
         out_tangents = [
             next(rest) if has else zero(jax.typeof(out).to_tangent_aval())

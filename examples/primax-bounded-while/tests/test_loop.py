@@ -175,6 +175,16 @@ def test_effects_keep_their_order(capfd: pytest.CaptureFixture[str]) -> None:
         px.vmap(lambda x: bounded_while(lambda x: x < 8, step, x, 9))(np.arange(2))
 
 
+def test_a_gradient_prints_once(capfd: pytest.CaptureFixture[str]) -> None:
+    def step(x: Any) -> Any:
+        px.debug.print("{}", x, ordered=True)
+        return 2 * x
+
+    assert float(px.grad(lambda x: bounded_while(lambda x: x < 8, step, x, 9))(1.0)) == 8
+    px.effects_barrier()
+    assert capfd.readouterr().out.split() == ["1.0", "2.0", "4.0"]
+
+
 def test_what_is_not_a_number_is_found_within() -> None:
     with px.debug_nans(True), pytest.raises(FloatingPointError, match=r"test_loop\.py"):
         bounded_while(lambda x: x < 8.0, lambda x: pnp.log(x - 2.0), 1.0, 9)
