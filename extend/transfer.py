@@ -16,11 +16,12 @@ from primax.core.avals import ShapedArray
 from primax.core.cache import Cache
 from primax.core.cache_keys import is_hashable, params_key
 from primax.core.config import enable_x64
-from primax.core.jaxpr import ClosedJaxpr
+from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.primitive import Primitive
-from primax.core.rules import load_plugins, lowering_rules
+from primax.core.rules import load_plugins, lowering_rules, sharding_rules
 from primax.core.trace import thread
 from primax.extend.replay_in_jax import Replay, compiles, refusal, varying
+from primax.extend.sharding_in_jax import calls_foreign, factors_of, is_divided, partitioned, tell_devices
 from primax.interpreters.batching import AxisData, batch_jaxpr
 from primax.interpreters.call_signature import (
     Signature,
@@ -33,6 +34,7 @@ from primax.interpreters.jvp import jvp_jaxpr
 from primax.interpreters.linearize import transpose_jaxpr
 from primax.interpreters.runtime.extended_array import has_extended_dtype
 from primax.interpreters.runtime.lowering import LoweringRuleContext, ModuleContext, lower_eqn
+from primax.interpreters.runtime.sharding.spmd import divides_all
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["to_jax"]
@@ -100,6 +102,15 @@ def _static_arguments_of(fun: Any) -> tuple[Any, Any]:
     """The static arguments of a jitted function."""
     _, (_, arguments) = getattr(fun, "_again", (None, (None, {})))
     return arguments.get("static_argnums"), arguments.get("static_argnames")
+
+
+# Parameters of functions of jax that pass on a primitive's parameters by keyword, in jax 0.10 to 0.12, and names that
+# its printer reads. In jax, a parameter of such a name has a prime at its end: `dims'`.
+_TAKEN = frozenset(
+    "args avals avals_in avals_out axis_data call_jaxpr closed_jaxpr ct ctx cts description dims effects eqn "
+    "eqn_ctx fun inline jaxpr name params platform platforms prim primals primitive rule self tangents tokens_in "
+    "trace vals".split()
+)
 
 
 @functools.cache
@@ -233,6 +244,9 @@ class _InJax:
         lowering = _with_given_names(self.lowering)
         modules.mlir.register_lowering(new, lowering)
         self.compiles = compiles(primitive)
+        if primitive in sharding_rules:
+            tell_devices(new)
+        self._foreign: dict[str, bool] = {}  # whether the lowering for a platform calls foreign functions
         for key in [key for key in lowering_rules if isinstance(key, tuple) and key[0] is primitive]:
             # A new function for each platform, since jax treats the platforms of one function as one.
             modules.mlir.register_lowering(new, functools.partial(lowering), platform=key[1])
@@ -323,8 +337,27 @@ class _InJax:
         linear_cts = iter([next(computed) if there else None for there in has])
         return [next(linear_cts) if is_linear else None for is_linear in linear]
 
-    def lowering(self, ctx: Any, /, *values: Any, **params: Any) -> list[Any]:
-        """The StableHLO that primax's rule builds, in the module that jax builds."""
+    def lowering(self, ctx: Any, /, *values: Any, **params: Any) -> Any:
+        """The StableHLO that primax's rule builds, in the module that jax builds.
+
+        If that calls foreign functions and the primitive has a sharding rule, jax's custom partitioning divides it.
+        """
+        bridge = self.bridge
+        with bridge.options():
+            avals_in, avals_out = (list(map(bridge.aval_of, avals)) for avals in (ctx.avals_in, ctx.avals_out))
+            factors = factors_of(self.given, avals_in, avals_out, params) if is_divided(ctx.module_context) else None
+            if factors is None or not (divides_all() or self._is_foreign(ctx, values, params)):
+                return self.lowered(ctx, *values, **params)
+
+            def apply(*args: Any) -> Any:
+                out = self.part.bind(*args, **params)
+                return out if self.given.multiple_results else [out]
+
+            divided = partitioned(bridge.modules.jax, apply, factors)
+            return bridge.modules.mlir.lower_fun(divided, multiple_results=True)(ctx, *values)
+
+    def lowered(self, ctx: Any, /, *values: Any, **params: Any) -> list[Any]:
+        """The StableHLO that primax's rule builds, undivided."""
         bridge = self.bridge
         with bridge.options():
             avals_in = list(map(bridge.aval_of, ctx.avals_in))
@@ -332,17 +365,26 @@ class _InJax:
             inner = LoweringRuleContext(module, self.given, avals_in, list(map(bridge.aval_of, ctx.avals_out)))
             return lower_eqn(inner, values, params)
 
+    def _is_foreign(self, ctx: Any, values: Sequence[Any], params: dict[str, Any]) -> bool:
+        """Whether the lowering calls foreign functions; the first lowering for a platform decides."""
+        platform = (ctx.platforms or ctx.module_context.platforms)[0]
+        if platform not in self._foreign:
+            module = _module_of(ctx, ClosedJaxpr(Jaxpr([], [], [], []), []))
+            types = [x.type for x in values]
+            self._foreign[platform] = calls_foreign(module, types, lambda xs: self.lowered(ctx, *xs, **params))
+        return self._foreign[platform]
 
-# Parameters of functions of jax that pass on a primitive's parameters by keyword, in jax 0.10 to 0.12, and names that
-# its printer reads. In jax, a parameter of such a name has a prime at its end: `dims'`.
-_TAKEN = frozenset(
-    "args avals avals_in avals_out axis_data call_jaxpr closed_jaxpr ct ctx cts description dims effects eqn "
-    "eqn_ctx fun inline jaxpr name params platform platforms prim primals primitive rule self tangents tokens_in "
-    "trace vals".split()
-)
+    @functools.cached_property
+    def part(self) -> Any:
+        """The primitive of jax for what one device computes; it is only lowered."""
+        modules = self.bridge.modules
+        part = _primitive_class(modules.core.Primitive)(self.given.name)
+        part.multiple_results = self.given.multiple_results
+        part.def_abstract_eval(_with_given_names(self.abstract_eval))
+        modules.mlir.register_lowering(part, _with_given_names(self.lowered))
+        return part
 
 
-@functools.cache
 def _primitive_class(base: Any) -> Any:
     """A class of jax primitives whose parameters may have any name."""
 
