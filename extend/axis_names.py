@@ -1,4 +1,4 @@
-"""The refusal of derived batch rules for primitives that communicate along a mapped axis."""
+"""Primitives that communicate along named axes, and the refusal of derived batch rules for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from primax.extend.provisional.mesh_context import current_scope
 from primax.extend.stablehlo.rules import operations_of
 from primax.interpreters.staging import trace_to_jaxpr
 
-__all__ = ["for_unnamed_axes"]
+__all__ = ["axes_used", "for_unnamed_axes"]
 
 Rule = Callable[..., Any]
 
@@ -42,7 +42,11 @@ def for_unnamed_axes(primitive: Any, derivation: str, rule: Rule, operations: Ru
         if thread.axes:
             scope = current_scope()
             mapped = thread.axes.keys() - set(() if scope is None else scope.abstract.manual_axes)
-            names = mapped and mapped & _axes_of(primitive, operations or operations_of(primitive), args, dims, params)
+            avals = [
+                aval if d is None else aval.mapped(aval.shape[d], d)
+                for aval, d in zip(map(get_aval, args), dims, strict=True)
+            ]
+            names = mapped and mapped & axes_used(primitive, operations or operations_of(primitive), avals, params)
             if names:
                 axes = ", ".join(map(repr, sorted(names, key=str)))
                 raise RuleError(
@@ -54,23 +58,27 @@ def for_unnamed_axes(primitive: Any, derivation: str, rule: Rule, operations: Ru
     return checked
 
 
-def _axes_of(primitive: Any, operations: Any, args: Any, dims: Any, params: Mapping[str, Any]) -> frozenset[Any]:
+def axes_used(
+    primitive: Any, operations: Rule | None, avals: Sequence[Any], params: Mapping[str, Any]
+) -> frozenset[Any]:
+    """The names of axes in scope along which an application of a primitive communicates.
+
+    Args:
+      primitive: the primitive.
+      operations: what it does, as a function of arrays in primax operations; None if that is unknown.
+      avals: the types of its operands.
+      params: its parameters.
+    """
     rule = named_axes_rules.functions.get(primitive)
     if rule is not None:
         return frozenset(rule(**params))
     if operations is None:
         return frozenset()
-    avals = tuple(
-        [
-            aval if d is None else aval.mapped(aval.shape[d], d)
-            for aval, d in zip(map(get_aval, args), dims, strict=True)
-        ]
-    )
 
     def make() -> frozenset[Any]:
         return named_axes(trace_to_jaxpr(lambda *xs: _listed(operations(*xs, **params)), avals))
 
-    key = (operations, avals, params_key(dict(params)), thread.config, tuple(thread.axes.items()))
+    key = (operations, tuple(avals), params_key(dict(params)), thread.config, tuple(thread.axes.items()))
     return _used.get_or_make(key, make) if is_hashable(key) else make()
 
 

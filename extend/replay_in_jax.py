@@ -16,11 +16,16 @@ from primax.core.errors import MissingRuleError
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxprs_in_params, last_uses
 from primax.core.primitive import Primitive
 from primax.core.recursion import raised_recursion_limit
-from primax.core.rules import jvp_rules, lowering_rules, partial_eval_jaxpr_rules
+from primax.core.rules import impl_rules, jvp_rules, lowering_rules, partial_eval_jaxpr_rules
 from primax.core.source_info import summarize
 from primax.core.trace import Tracer, thread
+from primax.extend.axis_names import axes_used
 from primax.extend.decomposition import decompose
+from primax.extend.derive.impl_program import ImplProgram
 from primax.extend.host.plugin_host import host
+from primax.extend.interpreter import replay
+from primax.extend.meshes_in_jax import mesh_handlers
+from primax.extend.stablehlo.rules import operations_of
 from primax.interpreters.grad import vjp
 from primax.interpreters.jvp import jvp_jaxpr
 from primax.interpreters.partial_eval import partial_eval_jaxpr
@@ -31,7 +36,7 @@ __all__ = ["Replay", "compiles", "refusal", "varying"]
 
 _REMEDIES = {
     "check": "apply primax.checkify.checkify to the function, which then returns the error as a value",
-    "shard_map": "pass the function of one part to to_jax, and apply jax.shard_map to the result",
+    "ffi_call": "call jax.ffi.ffi_call in jax, between functions that to_jax carries",
 }
 
 
@@ -90,6 +95,7 @@ class Replay:
             "scan": self._scan,
             "while": self._while,
             **dict.fromkeys(("closed_call", "composite", "core_call", "jit"), self._call),
+            **mesh_handlers(jax, self._function),
         }
 
     def __call__(self, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
@@ -164,10 +170,13 @@ class Replay:
         return handler if handler is not None and host.primitives.get(eqn.primitive.name) is eqn.primitive else None
 
     def _needs_parts(self, eqn: JaxprEqn) -> bool:
-        """Whether jax can have an equation only by its decomposition: by its rules, effects would be lost."""
-        if eqn.effects:
+        """Whether jax can have an equation only by its decomposition, since it has effects or communicates."""
+        if eqn.effects or (any(jaxprs_in_params(eqn.params)) and not compiles(eqn.primitive)):
             return True
-        return any(jaxprs_in_params(eqn.params)) and not compiles(eqn.primitive)
+        if not thread.axes:
+            return False
+        avals = [v.aval for v in eqn.invars]
+        return bool(axes_used(eqn.primitive, operations_of(eqn.primitive), avals, eqn.params))
 
     def _parts(self, eqn: JaxprEqn) -> ClosedJaxpr:
         """The program of one equation in smaller primitives.
@@ -180,17 +189,32 @@ class Replay:
         def make() -> ClosedJaxpr:
             try:
                 return decompose(self._alone(eqn), away=[primitive])
-            except MissingRuleError:
+            except MissingRuleError as error:
+                closed = self._by_impl(eqn, error)
+                if closed is not None:
+                    return closed
                 text = ", ".join(sorted(map(str, eqn.effects)))
                 missing = f"must have no effects, got {text}" if text else "must have a lowering"
                 remedy = (
                     f"say in other primitives what {primitive} does, by interpret=derive.from_impl or "
                     "lowering=mlir.lower_fun(function), or remove what has the effect"
                 )
-                raise refusal(primitive, missing, remedy, eqn) from None
+                raise refusal(primitive, missing, remedy, eqn) from error
 
-        key = (primitive, tuple([v.aval for v in eqn.invars]), params_key(eqn.params), thread.config)
+        axes = tuple(thread.axes.items()) if thread.axes else ()
+        key = (primitive, tuple([v.aval for v in eqn.invars]), params_key(eqn.params), thread.config, axes)
         return self._smaller.get_or_make(key, make) if is_hashable(key) else make()
+
+    def _by_impl(self, eqn: JaxprEqn, missing: MissingRuleError) -> ClosedJaxpr | None:
+        """The program of an equation's impl; None if there is none, or if it does not consist of primax operations."""
+        impl = impl_rules.get_or_load(eqn.primitive)
+        if impl is None:
+            return None
+        try:
+            return trace_to_jaxpr(ImplProgram(eqn.primitive, impl).on(eqn.params), [v.aval for v in eqn.invars])
+        except Exception as error:  # such as that an array of NumPy cannot be made of a tracer
+            missing.add_note(f"The impl of {eqn.primitive} cannot be traced: {error}")
+            return None
 
     def _equation(self, eqn: JaxprEqn, values: list[Any]) -> Sequence[Any]:
         handler = self._handler(eqn)
@@ -300,11 +324,8 @@ class Replay:
 
     def _alone(self, eqn: JaxprEqn) -> ClosedJaxpr:
         """The program of one equation."""
-        return trace_to_jaxpr(
-            lambda *args: list(eqn.primitive.bind(*args, **eqn.params)),
-            [v.aval for v in eqn.invars],
-            eqn.primitive.name,
-        )
+        avals = [v.aval for v in eqn.invars]
+        return trace_to_jaxpr(lambda *args: replay(eqn, args), avals, eqn.primitive.name)
 
     def _custom_jvp(self, eqn: JaxprEqn, values: list[Any]) -> Sequence[Any]:
         return self._with_jvp(self._function(eqn.params["call_jaxpr"], eqn.params["name"]), eqn, values)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +21,7 @@ from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.primitive import Primitive
 from primax.core.rules import load_plugins, lowering_rules, sharding_rules
 from primax.core.trace import thread
+from primax.extend.meshes_in_jax import axes_of_jax
 from primax.extend.replay_in_jax import Replay, compiles, refusal, varying
 from primax.extend.sharding_in_jax import calls_foreign, factors_of, is_divided, partitioned, tell_devices
 from primax.interpreters.batching import AxisData, batch_jaxpr
@@ -187,10 +189,12 @@ class Bridge:
         self.replay.check(closed.jaxpr)
         return closed, out_trees[0]
 
-    def options(self) -> Any:
-        """A `with` block in which `enable_x64` has the same value in primax as in jax."""
-        dtypes = self.modules.jax.dtypes
-        return enable_x64(bool(dtypes.canonicalize_dtype("float64") == "float64"))
+    @contextmanager
+    def options(self) -> Iterator[None]:
+        """A `with` block in which `enable_x64` and the named axes are the same in primax as in jax."""
+        jax = self.modules.jax
+        with enable_x64(bool(jax.dtypes.canonicalize_dtype("float64") == "float64")), axes_of_jax(jax):
+            yield
 
     def aval(self, x: Any) -> ShapedArray:
         """The type in primax of a value of jax."""
@@ -223,7 +227,8 @@ class Bridge:
         def make() -> ClosedJaxpr:
             return trace_to_jaxpr(run, avals, primitive.name)
 
-        key = (primitive, tuple(avals), params_key(params), thread.config)
+        axes = tuple(thread.axes.items()) if thread.axes else ()
+        key = (primitive, tuple(avals), params_key(params), thread.config, axes)
         return self.programs.get_or_make(key, make) if is_hashable(key) else make()
 
 
