@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -18,24 +17,24 @@ Handler = Callable[[JaxprEqn, list[Any]], Sequence[Any]]
 
 
 @contextmanager
-def axes_of_jax(jax: Any) -> Iterator[None]:
+def axes_of_jax(modules: Any) -> Iterator[None]:
     """A `with` block in which the named axes of jax have the same names and sizes in primax."""
-    names = import_module("jax.extend.core").unsafe_get_axis_names_DO_NOT_USE()
     before = thread.axes
-    thread.axes = {name: jax.lax.axis_size(name) for name in names}
+    thread.axes = {name: modules.jax.lax.axis_size(name) for name in modules.core.unsafe_get_axis_names_DO_NOT_USE()}
     try:
         yield
     finally:
         thread.axes = before
 
 
-def mesh_handlers(jax: Any, function: Callable[[Any], Callable[..., Any]]) -> dict[str, Handler]:
+def mesh_handlers(modules: Any, function: Callable[[Any], Callable[..., Any]]) -> dict[str, Handler]:
     """Functions that apply primitives of jax in place of equations, by the name of the primitive of primax.
 
     Args:
-      jax: the package.
+      modules: the modules of jax.
       function: returns a program as a function of values of jax.
     """
+    jax = modules.jax
     lax = jax.lax
 
     def reduction(reduce: Callable[..., Any]) -> Handler:
@@ -67,7 +66,7 @@ def mesh_handlers(jax: Any, function: Callable[[Any], Callable[..., Any]]) -> di
         params = eqn.params
 
         def part(*args: Any) -> tuple[Any, ...]:
-            with axes_of_jax(jax):
+            with axes_of_jax(modules):
                 return tuple(function(params["jaxpr"])(*args))
 
         run = jax.shard_map(

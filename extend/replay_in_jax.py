@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -74,13 +73,14 @@ class Replay:
     """Computes programs of primax on values of jax, under all active transformations of jax.
 
     Args:
-      jax: the package.
+      modules: the modules of jax.
       counterpart: returns the primitive of jax for a primitive of primax.
       aval: returns the type in primax of a value of jax.
     """
 
-    def __init__(self, jax: Any, counterpart: Callable[[Primitive], Any], aval: Callable[[Any], Any]) -> None:
-        self.jax = jax
+    def __init__(self, modules: Any, counterpart: Callable[[Primitive], Any], aval: Callable[[Any], Any]) -> None:
+        self.modules = modules
+        self.jax = modules.jax
         self.counterpart = counterpart
         self.aval = aval
         self._smaller = Cache(1024)  # equations that jax cannot have, in smaller primitives
@@ -95,7 +95,7 @@ class Replay:
             "scan": self._scan,
             "while": self._while,
             **dict.fromkeys(("closed_call", "composite", "core_call", "jit"), self._call),
-            **mesh_handlers(jax, self._function),
+            **mesh_handlers(modules, self._function),
         }
 
     def __call__(self, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
@@ -296,9 +296,9 @@ class Replay:
         return []
 
     def _io_callback(self, eqn: JaxprEqn, values: list[Any]) -> Sequence[Any]:
-        params = eqn.params
-        call = import_module("jax.experimental").io_callback
-        return call(_HostFunction(params["callback"]), self._results(eqn), *values, ordered=params["ordered"])  # type: ignore[no-any-return]
+        call = self.modules.experimental.io_callback
+        function = _HostFunction(eqn.params["callback"])
+        return call(function, self._results(eqn), *values, ordered=eqn.params["ordered"])  # type: ignore[no-any-return]
 
     def _pure_callback(self, eqn: JaxprEqn, values: list[Any]) -> Sequence[Any]:
         params = eqn.params

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 from primax.core import _jaxlib
@@ -22,12 +21,12 @@ def factors_of(primitive: Any, avals: Sequence[Any], outs: Sequence[Any], params
     return factors if isinstance(factors, Factors) else None
 
 
-def tell_devices(primitive: Any) -> None:
+def tell_devices(modules: Any, primitive: Any) -> None:
     """Let jax give the devices of a program to the lowering of a primitive of jax, as custom partitioning needs.
 
     jax has no public name for this, in releases up to 0.12. Without it, every device computes the whole.
     """
-    getattr(import_module("jax._src.dispatch"), "prim_requires_devices_during_lowering", set()).add(primitive)
+    getattr(modules.dispatch, "prim_requires_devices_during_lowering", set()).add(primitive)
 
 
 def is_divided(module: Any) -> bool:
@@ -74,15 +73,15 @@ def _has_foreign_call(operation: Any) -> bool:
     return bool(found)
 
 
-def partitioned(jax: Any, function: Callable[..., Sequence[Any]], factors: Factors) -> Callable[..., Any]:
+def partitioned(modules: Any, function: Callable[..., Sequence[Any]], factors: Factors) -> Callable[..., Any]:
     """A function of jax that XLA divides by a sharding rule: each device computes it for its parts of the operands.
 
     Args:
-      jax: the package.
+      modules: the modules of jax.
       function: takes the operands, or parts of them; returns the list of results.
       factors: the dimensions of operands and results.
     """
-    module = import_module("jax.experimental.custom_partitioning")
+    jax, module = modules.jax, modules.custom_partitioning
     call = module.custom_partitioning(lambda *args: tuple(function(*args)))
 
     def partition(mesh: Any, arg_shapes: Any, result_shapes: Any) -> Any:

@@ -115,11 +115,19 @@ _TAKEN = frozenset(
 )
 
 
+# The last is private: it says which primitives need the devices of a program where they are lowered.
+_MODULES = (
+    *(f"interpreters.{name}" for name in ("ad", "batching", "mlir")),
+    "experimental",
+    "experimental.custom_partitioning",
+    "_src.dispatch",
+)
+
+
 @functools.cache
 def _bridge() -> Bridge:
     try:
         jax = import_module("jax")
-        modules = {name: import_module(f"jax.interpreters.{name}") for name in ("ad", "batching", "mlir")}
         core = import_module("jax.extend.core")
     except ImportError as error:
         raise ImportError(
@@ -130,6 +138,7 @@ def _bridge() -> Bridge:
             "to_jax: the real jax must be imported, but `import jax` imports primax in this process; there, use "
             "primitives of primax directly"
         )
+    modules = {name.rpartition(".")[2]: import_module(f"jax.{name}") for name in _MODULES}
     return Bridge(SimpleNamespace(jax=jax, core=core, **modules))
 
 
@@ -137,12 +146,12 @@ class Bridge:
     """The primitives of jax that represent those of primax.
 
     Args:
-      modules: the modules of jax: `jax`, `core`, `ad`, `batching`, `mlir`.
+      modules: the modules of jax, by the last part of the name.
     """
 
     def __init__(self, modules: Any) -> None:
         self.modules = modules
-        self.replay = Replay(modules.jax, self.primitive, self.aval)
+        self.replay = Replay(modules, self.primitive, self.aval)
         self.programs = Cache(8192)  # of one equation each
 
     def primitive(self, primitive: Primitive) -> Any:
@@ -193,7 +202,7 @@ class Bridge:
     def options(self) -> Iterator[None]:
         """A `with` block in which `enable_x64` and the named axes are the same in primax as in jax."""
         jax = self.modules.jax
-        with enable_x64(bool(jax.dtypes.canonicalize_dtype("float64") == "float64")), axes_of_jax(jax):
+        with enable_x64(bool(jax.dtypes.canonicalize_dtype("float64") == "float64")), axes_of_jax(self.modules):
             yield
 
     def aval(self, x: Any) -> ShapedArray:
@@ -250,7 +259,7 @@ class _InJax:
         modules.mlir.register_lowering(new, lowering)
         self.compiles = compiles(primitive)
         if primitive in sharding_rules:
-            tell_devices(new)
+            tell_devices(modules, new)
         self._foreign: dict[str, bool] = {}  # whether the lowering for a platform calls foreign functions
         for key in [key for key in lowering_rules if isinstance(key, tuple) and key[0] is primitive]:
             # A new function for each platform, since jax treats the platforms of one function as one.
@@ -358,7 +367,7 @@ class _InJax:
                 out = self.part.bind(*args, **params)
                 return out if self.given.multiple_results else [out]
 
-            divided = partitioned(bridge.modules.jax, apply, factors)
+            divided = partitioned(bridge.modules, apply, factors)
             return bridge.modules.mlir.lower_fun(divided, multiple_results=True)(ctx, *values)
 
     def lowered(self, ctx: Any, /, *values: Any, **params: Any) -> list[Any]:
