@@ -12,7 +12,7 @@ from primax.core.errors import RuleError
 from primax.core.jaxpr import named_axes
 from primax.core.rules import named_axes_rules
 from primax.core.trace_state import thread
-from primax.extend.provisional.mesh_context import current_scope
+from primax.extend.provisional.mesh_context import get_abstract_mesh
 from primax.extend.stablehlo.rules import operations_of
 from primax.interpreters.staging import trace_to_jaxpr
 
@@ -40,8 +40,7 @@ def for_unnamed_axes(primitive: Any, derivation: str, rule: Rule, operations: Ru
 
     def checked(args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
         if thread.axes:
-            scope = current_scope()
-            mapped = thread.axes.keys() - set(() if scope is None else scope.abstract.manual_axes)
+            mapped = thread.axes.keys() - set(get_abstract_mesh().manual_axes)
             avals = [
                 aval if d is None else aval.mapped(aval.shape[d], d)
                 for aval, d in zip(map(get_aval, args), dims, strict=True)

@@ -59,14 +59,10 @@ def decompose(
     """
     if (to is None) is (away is None):
         raise TypeError(f"decompose: one of to and away must be given, got to={to!r} and away={away!r}")
-    stays, must = (
-        (_among(to), "be among the primitives to decompose to, or have")
-        if away is None
-        else (
-            _but(away, closed.jaxpr),
-            "have",
-        )
-    )
+    if to is not None:
+        stays, must = _among(to), "be among the primitives to decompose to, or have"
+    else:
+        stays, must = _but(away, closed.jaxpr), "have"
     program = trace_to_jaxpr(
         lambda *xs: _Decomposer(stays).interpret(closed, *xs), closed.in_avals, closed.jaxpr.debug_info, "decompose"
     )

@@ -277,7 +277,8 @@ def without_effects(closed: ClosedJaxpr, unknown_in: Sequence[bool] | None = Non
     if not closed.effects:
         return closed
     if unknown_in is None or not any(unknown_in):
-        return cached(closed, ("without effects",), lambda: ClosedJaxpr(_without_effects(closed.jaxpr), closed.consts))
+        make = lambda: ClosedJaxpr(_without_effects(closed.jaxpr), closed.consts)  # noqa: E731
+        return cached(closed, ("without effects",), make)  # type: ignore[no-any-return]
     flags = list(unknown_in)
     split = partial_eval_jaxpr(closed, flags)
     if not split.unknown.effects:
@@ -293,7 +294,8 @@ def without_effects(closed: ClosedJaxpr, unknown_in: Sequence[bool] | None = Non
         return merge(split.unknown_out, values[: split.unknown_out.count(False)], unknown)
 
     name = closed.jaxpr.debug_info
-    return cached(closed, ("without effects", tuple(flags)), lambda: trace_to_jaxpr(again, closed.in_avals, name))
+    key = "without effects", tuple(flags)
+    return cached(closed, key, lambda: trace_to_jaxpr(again, closed.in_avals, name))  # type: ignore[no-any-return]
 
 
 def _without_effects(jaxpr: Jaxpr) -> Jaxpr:

@@ -102,7 +102,9 @@ def to_jax(
 
 def _static_arguments_of(fun: Any) -> tuple[Any, Any]:
     """The static arguments of a jitted function."""
-    _, (_, arguments) = getattr(fun, "_again", (None, (None, {})))
+    arguments: dict[str, Any] = {}
+    if hasattr(fun, "_again"):
+        _, (_, arguments) = fun._again
     return arguments.get("static_argnums"), arguments.get("static_argnames")
 
 
@@ -188,7 +190,8 @@ class Bridge:
         out_trees: list[Any] = []
 
         def run(*leaves: Any) -> Any:
-            args, kwargs = static.merge(*tree.unflatten(signature.in_tree, leaves), signature.statics)
+            dynamic, keywords = tree.unflatten(signature.in_tree, leaves)
+            args, kwargs = static.merge(dynamic, keywords, signature.statics)
             outs, out_tree = tree.flatten(fun(*args, **kwargs))
             out_trees.append(out_tree)
             check_outputs(outs, out_tree, name)

@@ -66,7 +66,7 @@ def operations_of(primitive: Any) -> Any:
 
     An impl is such a function only if the lowering is derived from it, since it may compute with NumPy.
     """
-    lowering = lowering_rules.functions.get(primitive)
+    lowering: Any = lowering_rules.functions.get(primitive)
     impl = impl_rules.functions.get(primitive)
     if impl is not None and getattr(lowering, "func", None) is impl:
         return impl
