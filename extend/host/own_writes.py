@@ -1,0 +1,49 @@
+"""What a plugin writes to shared tables while its modules are imported and while its hook runs, to be undone."""
+
+from __future__ import annotations
+
+import sys
+
+from primax.core.undo_log import Undo, undo_all
+from primax.extend.callers import modules_being_imported
+from primax.extend.host.plugin_record import PluginRecord
+
+__all__ = ["WrittenByHook", "WrittenByImport"]
+
+_HOST = "primax.extend.host.plugin_host"
+
+
+class WrittenByImport(list[Undo]):
+    """How to undo what the modules of a plugin write at their import; not what other modules write, which stay."""
+
+    def __init__(self, record: PluginRecord) -> None:
+        super().__init__()
+        self.record = record
+        self._modules = set(sys.modules)
+
+    def append(self, undo: Undo) -> None:
+        """Keep the record of a write by a module of the plugin."""
+        if any(map(self.record.match, modules_being_imported(until=_HOST)[:1])):
+            super().append(undo)
+
+    def undo(self) -> None:
+        """Undo the writes, and forget the modules, as Python forgets one that fails: a later import writes again."""
+        undo_all(self)
+        for name in [name for name in sys.modules if name not in self._modules and self.record.match(name)]:
+            if str(getattr(sys.modules[name], "__file__", "")).endswith(".py"):
+                del sys.modules[name]
+
+
+class WrittenByHook(list[Undo]):
+    """How to undo what the hook of a plugin writes, without what modules write that it imports."""
+
+    def __init__(self, by_import: WrittenByImport) -> None:
+        super().__init__()
+        self._by_import = by_import
+
+    def append(self, undo: Undo) -> None:
+        """Keep the record of a write."""
+        if modules_being_imported(until=_HOST):
+            self._by_import.append(undo)
+        else:
+            super().append(undo)
