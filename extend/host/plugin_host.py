@@ -8,8 +8,7 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial, reduce
 from typing import Any
 
@@ -29,7 +28,6 @@ from primax.extend.host import metadata
 from primax.extend.host.hook_manager import HookManager
 from primax.extend.host.lazy_plugins import LazyPlugins
 from primax.extend.host.override_policy import OVERRIDES, Consents
-from primax.extend.host.own_writes import WrittenByHook, WrittenByImport
 from primax.extend.host.plugin_catalog import DISABLED, PluginCatalog, module_of
 from primax.extend.host.plugin_record import PluginRecord, one_line
 from primax.extend.host.registry import (
@@ -41,6 +39,7 @@ from primax.extend.host.registry import (
     name_of_entry,
     not_entered,
 )
+from primax.extend.loading import WrittenByHook, WrittenByImport, warnings_shown
 from primax.extend.provisional.awaited_rules import Awaited
 
 __all__ = ["PluginHost", "PluginRecord", "host"]
@@ -471,7 +470,7 @@ class PluginHost:
         outer = activation.loading, activation.begun
         activation.loading, activation.begun = record, (*activation.begun, record)
         try:
-            with _warnings_shown(), undo_log.recording(written):
+            with warnings_shown(), undo_log.recording(written):
                 module = importlib.import_module(record.module)
             if getattr(getattr(module, "__spec__", None), "_initializing", False):
                 return False
@@ -513,7 +512,7 @@ class PluginHost:
         activation.loading, activation.registering, activation.running = record, record, True
         activation.begun = (*activation.begun, record)
         try:
-            with _warnings_shown(), undo_log.recording(registry.undos):  # the plugin may also write to tables directly
+            with warnings_shown(), undo_log.recording(registry.undos):  # the plugin may also write to tables directly
                 self.hooks.call_register(record.name, plugin, registry)
         except BaseException as error:
             registry.roll_back()
@@ -680,18 +679,6 @@ class PluginHost:
                 PluginWarning,
                 stacklevel=author(inside=("primax.",)).level,
             )
-
-
-@contextmanager
-def _warnings_shown() -> Iterator[None]:
-    """A `with` block in which a plugin's warnings are shown where the filters would raise them, as `-W error` does."""
-    if all(action != "error" for action, *_ in warnings.filters):
-        yield
-        return
-    with warnings.catch_warnings():
-        shown: Any = [("default" if action == "error" else action, *rest) for action, *rest in warnings.filters]
-        warnings.filters = shown
-        yield
 
 
 def _is_within(module: str, packages: set[str]) -> bool:

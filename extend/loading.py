@@ -1,14 +1,17 @@
-"""What a plugin writes to shared tables while its modules are imported and while its hook runs, to be undone."""
+"""The code of a plugin while its modules are imported and its hook runs: its writes, to be undone, and warnings."""
 
 from __future__ import annotations
 
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from primax.core.undo_log import Undo, undo_all
 from primax.extend.callers import modules_being_imported
-from primax.extend.host.plugin_record import PluginRecord
 
-__all__ = ["WrittenByHook", "WrittenByImport"]
+__all__ = ["WrittenByHook", "WrittenByImport", "warnings_shown"]
 
 _HOST = "primax.extend.host.plugin_host"
 
@@ -16,7 +19,7 @@ _HOST = "primax.extend.host.plugin_host"
 class WrittenByImport(list[Undo]):
     """How to undo what the modules of a plugin write at their import; not what other modules write, which stay."""
 
-    def __init__(self, record: PluginRecord) -> None:
+    def __init__(self, record: Any) -> None:
         super().__init__()
         self.record = record
         self._modules = set(sys.modules)
@@ -47,3 +50,15 @@ class WrittenByHook(list[Undo]):
             self._by_import.append(undo)
         else:
             super().append(undo)
+
+
+@contextmanager
+def warnings_shown() -> Iterator[None]:
+    """A `with` block in which a plugin's warnings are shown where the filters would raise them, as `-W error` does."""
+    if all(action != "error" for action, *_ in warnings.filters):
+        yield
+        return
+    with warnings.catch_warnings():
+        shown: Any = [("default" if action == "error" else action, *rest) for action, *rest in warnings.filters]
+        warnings.filters = shown
+        yield
