@@ -56,7 +56,7 @@ def _parsed(path: Path, changed: int) -> dict[str, Any]:
     """The contents of a file at the time of its last change."""
     try:
         contents = importlib.import_module("json").loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
     several = contents.get("plugins") if isinstance(contents, dict) else None
     described = several.values() if isinstance(several, dict) else [contents]
@@ -70,9 +70,10 @@ def _parsed(path: Path, changed: int) -> dict[str, Any]:
 
 def _is_description(description: Any) -> bool:
     primitives = description.get("primitives") if isinstance(description, dict) else None
-    if not isinstance(primitives, dict) or not all(isinstance(kinds, list) for kinds in primitives.values()):
+    if not isinstance(primitives, dict):
         return False
-    return all(isinstance(description.get(name), list) for name in LISTS) and all(
+    texts = [*primitives.values(), *(description.get(name) for name in LISTS)]
+    return all(isinstance(each, list) and all(isinstance(text, str) for text in each) for each in texts) and all(
         isinstance(description.get(name, False), bool) for name in FLAGS
     )
 

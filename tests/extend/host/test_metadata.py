@@ -59,9 +59,12 @@ def test_a_file_that_changed_is_read_again(package: Path) -> None:
     "contents, message",
     [
         ("{", r"primax\.json cannot be read: Expecting"),
+        ("[" * 100_000, r"primax\.json cannot be read: "),
         ([], "must have primitives, each with a list of kinds of rules, and lists extends and others"),
         ({**EMPTY, "primitives": {"sin": "jvp"}}, "must have primitives"),
         ({**EMPTY, "extends": "sin jvp"}, "and lists extends and others"),
+        ({**EMPTY, "extends": [1]}, "and lists extends and others"),
+        ({**EMPTY, "primitives": {"sin": [None]}}, "must have primitives"),
         ({**EMPTY, "deferred": "yes"}, "essential, deferred and proven must be true or false$"),
         ({"plugins": {"one": EMPTY, "two": {}}}, "must have primitives"),
     ],

@@ -502,6 +502,51 @@ def test_whatever_an_import_raises_is_isolated_and_placed_in_the_plugin(site: Si
     assert f"SITE/broken_plugin.py:{source.count(chr(10)) + 1}" in line
 
 
+HOOK = "from primax.extend.host.hookspec import hookimpl\n@hookimpl\ndef primax_register(registry):\n"
+HOSTILE = {
+    "abrupt": "class Stop(BaseException):\n    pass\nraise Stop('now')\n",
+    "deep": "def f():\n    f()\nf()\n",
+    "exits": "import sys\nsys.exit()\n",
+    "late": f"{HOOK}    exit(1)\n",
+    "loops": "import alpha_plugin, primax.core.rules as r\nr.load_plugins(True)\nalpha_plugin.alpha_p.bind(1)\n1 / 0\n",
+    "takes": f"from alpha_plugin import alpha_p\n{HOOK}    registry.define(alpha_p, impl=abs)\n",
+}
+FILES = {
+    "claims": {"primitives": {"alpha": ["impl"]}, "extends": [], "others": []},
+    "nested": "[" * 100_000,
+    "untyped": {"primitives": {"alpha": [1]}, "extends": [2], "others": [3]},
+}
+
+
+def test_hostile_plugins_harm_nobody_else(site: Site) -> None:
+    for name, source in HOSTILE.items():
+        site.plugin(name, source)
+    for name, file in FILES.items():
+        _package(site, name)
+        text = file if isinstance(file, str) else json.dumps(file)
+        (site.folder / name / "primax.json").write_text(text)
+    site.install("absent", entry_points="[primax]\nabsent = alpha_plugin:nothing.here\n")
+    site.plugin("alpha")
+    site.plugin("zeta")
+    run = site.run(
+        """
+        import alpha_plugin, zeta_plugin
+        print(alpha_plugin.alpha_p.bind(1), zeta_plugin.zeta_p.bind(1), alpha_plugin.alpha_p.plugin)
+        host.activate()
+        """,
+        REPORT,
+    )
+    assert run.lines[0] == "2 2 alpha"
+    broken = {*HOSTILE, "absent"}
+    for line in run.lines[1:]:
+        name, state, reason = line.split("|")
+        assert state == ("active" if name not in broken else "refused" if name == "takes" else "failed"), line
+        if name in HOSTILE:
+            assert f"'{name}' ({name} 1.0, {name}_plugin)" in reason
+            assert f"SITE/{name}_plugin.py:" in reason
+    assert len(run.warned) == len(broken)
+
+
 def test_a_module_that_is_not_there_is_a_failure(site: Site) -> None:
     site.install("ghost", entry_points="[primax]\nghost = ghost_plugin:plugin")
     assert "No module named 'ghost_plugin'" in site.run("host.activate()" + REPORT).lines[0]
