@@ -34,6 +34,7 @@ from primax.extend.host.registry import (
     Holding,
     RefusedError,
     Registry,
+    enter_awaited,
     find_primitive,
     hold,
     name_of_entry,
@@ -575,7 +576,7 @@ class PluginHost:
         for giver in [*self._scripts, *(record.registry for record in self._active if record.registry is not None)]:
             for name in {rule.plugin for rule in giver.awaited}:
                 if name == new.plugin or (giver is new and any(record.name == name for record in self._active)):
-                    self._remarks += giver.enter_awaited(name)
+                    self._remarks += enter_awaited(giver, name)
 
     def allow_overrides(self, *names: str) -> None:
         """Allow plugins to override entries of other plugins; later names have priority over earlier ones.

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from primax.extend.host import metadata
-from primax.extend.host.registry import Entry, Registry
+from primax.extend.host.registry import Entry, Registry, waiting_rules
 from primax.extend.provisional.awaited_rules import Awaited
 
 __all__ = ["PluginRecord"]
@@ -137,7 +137,7 @@ class PluginRecord:
     @property
     def waiting(self) -> list[Awaited]:
         """Its rules that wait for other plugins."""
-        return [] if self.registry is None else self.registry.waiting()
+        return [] if self.registry is None else waiting_rules(self.registry)
 
     @property
     def outranked(self) -> list[Entry]:

@@ -181,27 +181,6 @@ class Registry:
         if samples:
             self.samples(primitive, *samples)
 
-    def enter_awaited(self, plugin: str) -> list[str]:
-        """Enter the rules that wait for a plugin, which is active; returns what is wrong with the others."""
-        faults = []
-        for rule in [rule for rule in self.waiting() if rule.plugin == plugin]:
-            entry, fault = ("rule", self._key_of(rule.primitive), rule.kind), rule.fault()
-            self.entries = [e for e in self.entries if e[:3] != entry]  # of a table that is gone
-            try:
-                if not fault:
-                    table = rule_tables[rule.kind]
-                    with undo_log.recording(self.undos):
-                        self._enter_rule(rule.primitive, table, rule.primitive, rule.rule, False, False)
-            except (PluginError, TypeError) as error:
-                fault = str(error)
-            faults += [f"plugin {self.plugin!r}: registry.define({rule.primitive}): {fault}"] if fault else []
-        return faults
-
-    def waiting(self) -> list[Awaited]:
-        """The rules that wait for plugins, without those that are entered."""
-        tables = [(rule, rule_tables.get(rule.kind)) for rule in self.awaited]
-        return [r for r, t in tables if t is None or getattr(t.sources.get(r.primitive), "plugin", "") != self.plugin]
-
     def samples(self, primitive: Primitive, *samples: SampleSource) -> None:
         """Add samples of a primitive for the conformance kit.
 
@@ -593,6 +572,29 @@ def hold(
     provenance = Provenance(plugin, *place, "given" if before is None else "overridden", replaced)
     undo_log.put(owners, (what, key), Holding(plugin if before is None else before.owner, provenance))
     return provenance
+
+
+def waiting_rules(registry: Registry) -> list[Awaited]:
+    """The rules of a plugin that wait for other plugins, without those that are entered."""
+    tables = [(rule, rule_tables.get(rule.kind)) for rule in registry.awaited]
+    return [r for r, t in tables if t is None or getattr(t.sources.get(r.primitive), "plugin", "") != registry.plugin]
+
+
+def enter_awaited(registry: Registry, plugin: str) -> list[str]:
+    """Enter the rules that wait for a plugin, which is active; returns what is wrong with the others."""
+    faults = []
+    for rule in [rule for rule in waiting_rules(registry) if rule.plugin == plugin]:
+        entry, fault = ("rule", registry._key_of(rule.primitive), rule.kind), rule.fault()
+        registry.entries = [e for e in registry.entries if e[:3] != entry]  # of a table that is gone
+        try:
+            if not fault:
+                table = rule_tables[rule.kind]
+                with undo_log.recording(registry.undos):
+                    registry._enter_rule(rule.primitive, table, rule.primitive, rule.rule, False, False)
+        except (PluginError, TypeError) as error:
+            fault = str(error)
+        faults += [f"plugin {registry.plugin!r}: registry.define({rule.primitive}): {fault}"] if fault else []
+    return faults
 
 
 def find_primitive(primitives: Mapping[str, Primitive], name: str) -> Primitive | None:
