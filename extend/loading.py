@@ -22,7 +22,7 @@ class WrittenByImport(list[Undo]):
     def __init__(self, record: Any) -> None:
         super().__init__()
         self.record = record
-        self._modules = set(sys.modules)
+        self._modules = None if record.source == "built-in" else set(sys.modules)
 
     def append(self, undo: Undo) -> None:
         """Keep the record of a write by a module of the plugin."""
@@ -32,7 +32,8 @@ class WrittenByImport(list[Undo]):
     def undo(self) -> None:
         """Undo the writes, and forget the modules, as Python forgets one that fails: a later import writes again."""
         undo_all(self)
-        for name in [name for name in sys.modules if name not in self._modules and self.record.match(name)]:
+        before = sys.modules.keys() if self._modules is None else self._modules
+        for name in [name for name in sys.modules if name not in before and self.record.match(name)]:
             if str(getattr(sys.modules[name], "__file__", "")).endswith(".py"):
                 del sys.modules[name]
 

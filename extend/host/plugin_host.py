@@ -506,7 +506,8 @@ class PluginHost:
         later = self._withdraw_from(early[0]) if early else []
         written = WrittenByImport(record) if written is None else written
         registry = Registry(record.name, self.primitives, self._owners, self._consents)
-        registry.undos = WrittenByHook(written)
+        if record.source != "built-in":  # families import nothing in their hooks
+            registry.undos = WrittenByHook(written)
         waiting = set(not_entered)
         activation = self._activation
         outer = activation.loading, activation.registering, activation.running, activation.begun
