@@ -1,6 +1,7 @@
 """Derivations: objects that are given in place of rules, and from which primax makes the rules.
 
-`define_primitive`, `registry.define` and the rule tables accept them, as in `batch=derive.loop`.
+`define_primitive`, `registry.define` and the rule tables accept them, as in `batch=derive.loop`. Evaluation compiles an
+impl from which the lowering is derived as one program.
 
 | | makes | from |
 |---|---|---|
@@ -9,8 +10,6 @@
 | `linear` | jvp | the primitive, which is linear in all its arguments together |
 | `loop` | batch | the primitive, which is bound once for each element |
 | `by(factory, ...)` | any | what `factory(primitive, ...)` returns |
-
-Evaluation compiles an impl from which the lowering is derived as one program.
 """
 
 from __future__ import annotations
