@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from primax.core import undo_log
 from primax.interpreters.events import (
     durations,
     events,
@@ -46,6 +47,7 @@ def _register(where: str, listeners: list[Listener], callback: Listener) -> None
     if not callable(callback):
         raise TypeError(f"{where}: callback must be callable, got {callback!r}")
     listeners.append(callback)
+    undo_log.note(lambda: listeners.remove(callback) if callback in listeners else None)
 
 
 def register_event_listener(callback: Listener) -> None:

@@ -31,11 +31,13 @@ class LazyEntries:
 
     def put(self, key: Any, value: Any) -> None:
         """Enter a value reversibly; it is hidden if a waiting plugin enters another one."""
+        self.unhide(key)
+        if not rules.loader.may_enter(self.what, key):
+            return
         with lock:
-            self.unhide(key)
             undo_log.put(self.table, key, value)
             undo_log.note(lambda: self.unhide(key))
-        rules.loader.entered()
+        rules.loader.entered(self.what, key)
 
     def hide(self, name: str) -> None:
         """Hide the entry with a name in plugins' files, if there is one, until it is requested."""
@@ -109,9 +111,11 @@ class Table(MutableMapping[str, Any]):
         self.lazy.put(name, value)
 
     def __delitem__(self, name: str) -> None:
-        self[name]
+        value = self[name]
         self.lazy.unhide(name)
-        del self.entries[name]
+        if rules.loader.may_enter(self.lazy.what, name):
+            del self.entries[name]
+            undo_log.note(lambda: self.entries.update({name: value}))
 
     def __iter__(self) -> Iterator[str]:
         self.load()

@@ -8,11 +8,13 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import ContextDecorator
+from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 
+from primax.core import undo_log
 from primax.core._jaxlib import Config as _Cell
 from primax.core._jaxlib import config_unset
 from primax.core.trace_state import block_fast_path, fast_path_blockers, shared, thread, unblock_fast_path
@@ -113,7 +115,7 @@ class Option(_Cell):  # type: ignore[misc]
         self.__name__ = name
         self._shorthand = shorthand
         if listed:
-            options[name] = self
+            undo_log.put(options, name, self)
         self.tracing = tracing
         self.examines = examines
         self.of_programs = jit_key or tracing or examines
@@ -131,6 +133,7 @@ class Option(_Cell):  # type: ignore[misc]
     def _join(self) -> None:
         """Add this option to those that traces depend on."""
         options_of_traces.append(self)
+        undo_log.note(lambda: options_of_traces.remove(self))
         settle()
 
     def __call__(self, new_val: Any = _REQUIRED, *, disable: Any = _REQUIRED) -> _Override:
@@ -171,6 +174,7 @@ class Option(_Cell):  # type: ignore[misc]
         value = self.validate(value)
         if self.frozen and value != self.value:
             raise RuntimeError(f"{self.short_name}: value must be set before {self.frozen}, got {value!r}")
+        undo_log.note(partial(self._restore, self.get_global()))
         self.set_global(value)
         if self.tracing:
             settle()
@@ -178,6 +182,10 @@ class Option(_Cell):  # type: ignore[misc]
         if self.of_programs:
             for listener in changed:
                 listener()
+
+    def _restore(self, value: Any) -> None:
+        if not self.frozen:
+            self.update(value)
 
     def _note(self) -> None:
         """Record in `fast_path_blockers` whether the value for the process requires that calls are examined."""

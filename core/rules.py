@@ -113,10 +113,10 @@ class RuleTable(MutableMapping[Any, Rule]):
         return sum(1 for _ in self)
 
     def __setitem__(self, primitive: Any, rule: Rule) -> None:
-        self.register(primitive, rule, override=self._is_free(primitive))
+        self.register(primitive, rule, override=None)
 
     def __delitem__(self, primitive: Any) -> None:
-        self.remove(primitive, override=self._is_free(primitive))
+        self.remove(primitive, override=None)
 
     def __repr__(self) -> str:
         return f"<RuleTable {self.kind}: {len(self)} rules>"
@@ -127,7 +127,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         rule: Rule,
         *,
         plugin: str | None = None,
-        override: bool = False,
+        override: bool | None = False,
         origin: str = "given",
         experimental: bool = False,
     ) -> Change:
@@ -137,13 +137,13 @@ class RuleTable(MutableMapping[Any, Rule]):
           key: a primitive; for lowerings also a pair of a primitive and a platform.
           rule: the rule, or a derivation of it.
           plugin: its author; by default the calling module.
-          override: whether to replace an existing rule.
+          override: whether to replace an existing rule; None for only one of the caller's, or if no plugin owns `key`.
           origin: the origin of the rule; by default that of its derivation.
           experimental: whether the author accepts that an experimental kind of rule may change in any release.
 
         Raises:
           TypeError: the key is not a primitive, or the rule is not callable or cannot be derived.
-          PluginError: there is a rule already and `override` is False.
+          PluginError: there is a rule already, and `override` is False or the plugin that calls has no consent.
         """
         primitive = _primitive(key)
         if not hasattr(primitive, "bind"):
@@ -158,31 +158,21 @@ class RuleTable(MutableMapping[Any, Rule]):
             raise TypeError(f"{self.kind} rule of {key}: expected a function {self.signature}, got {rule!r}")
         if self.experimental:
             note_experimental(f"{self.kind} rules", plugin, experimental)
-        loader.load_family(primitive)
         if plugin is None:
             who = author()
-            plugin = who.module
-            self._learn_of(key, plugin)
+            plugin = self._writer(primitive, who.module)
             if who.file != file:
                 file, line = who.file, who.line
         with lock:
             old = self.functions.get(key)
             before = None if old is None else (old, self.sources[key])
-            if before is not None and not override:
-                raise PluginError(
-                    f"{name_of_key(key)} has a {self.kind} rule already, {before[1]}; "
-                    f"pass override=True to replace it: {self._call('register', key, 'rule')}"
-                )
-            if before is not None:
-                refusal = loader.refusal(getattr(primitive, "plugin", None), before[1])
-                if refusal:
-                    what = f"the {self.kind} rule of {name_of_key(key)}, {before[1]},"
-                    raise PluginError(f"{what} may not be replaced {refusal}")
-            if before is not None and origin == "given":
-                origin = "overridden"
+            allowed = self._may_replace(key, override, "replace", "register", "rule")
             change = self._changed(key, before)
+            if not allowed:
+                return change
             if before is not None:
                 self.replaced[key] = before[0]
+                origin = "overridden" if origin == "given" else origin
             self.functions[key] = rule
             replaced = None if before is None else before[1]._replace(replaced=None)
             self.sources[key] = Provenance(plugin, file, line, origin, replaced)
@@ -201,52 +191,57 @@ class RuleTable(MutableMapping[Any, Rule]):
         rule, origin = self.functions[key], self.sources[key].origin
         return DerivedRule(rule, origin.removeprefix(_DERIVED)) if origin.startswith(_DERIVED) else rule
 
-    def remove(self, key: Any, *, override: bool = False) -> Change:
-        """Remove a rule; another author's rule needs `override`.
+    def remove(self, key: Any, *, override: bool | None = False) -> Change:
+        """Remove a rule; another author's rule needs `override`, as in `register`.
 
         Raises:
           KeyError: there is none.
-          PluginError: `override` is False.
+          PluginError: `override` is False, or the plugin that calls has no consent.
         """
         if key not in self:
             raise KeyError(key)
         with lock:
             before = self.functions[key], self.sources[key]
-            if not override:
-                raise PluginError(
-                    f"the {self.kind} rule of {name_of_key(key)} is {before[1]}; "
-                    f"pass override=True to remove it: {self._call('remove', key)}"
-                )
+            if not self._may_replace(key, override, "remove", "remove"):
+                return Change(self, key, before, self.replaced.get(key))
             change = self._changed(key, before)
             del self.functions[key], self.sources[key]
             self.replaced.pop(key, None)
             epoch.bump()
             return change
 
-    def _is_free(self, key: Any) -> bool:
-        """Whether the calling module may replace or remove a rule: its own, or one of a primitive without a plugin."""
-        writer = author().module
-        self._learn_of(key, writer)
-        primitive = _primitive(key)
+    def _may_replace(self, key: Any, override: bool | None, verb: str, method: str, *args: str) -> bool:
+        """Whether the caller may replace or remove a rule; False if another plugin's replacement has priority."""
+        primitive, current, default = _primitive(key), self.sources.get(key), self.default_of(key)
         owner = getattr(primitive, "plugin", None)
-        current = self.sources.get(key)
-        return (
-            owner is None
-            or current is None
-            or current.plugin == writer
-            or (current.plugin == owner and primitive.module == writer)
-        )
+        if current is None:
+            return default is None or loader.may_replace(f"the lowering rule of {primitive}", owner, default)
+        module = author().module
+        if override is None:
+            owns = current.plugin == module or (current.plugin == owner and primitive.module == module)
+            override = owner is None or owns or bool(loader.writer())
+        if not override:
+            name = f"{primitive.name}_p"
+            written = f"({name}, {key[1]!r})" if isinstance(key, tuple) else name
+            raise PluginError(
+                f"{name_of_key(key)} has a {self.kind} rule already, {current}; pass override=True to {verb} it: "
+                f"rule_tables[{self.kind!r}].{method}({', '.join((written, *args))}, override=True)"
+            )
+        return loader.may_replace(f"the {self.kind} rule of {name_of_key(key)}", owner, current)
 
-    def _call(self, method: str, key: Any, *args: str) -> str:
-        """The text of a call with `override=True`."""
-        name = f"{_primitive(key).name}_p"
-        written = f"({name}, {key[1]!r})" if isinstance(key, tuple) else name
-        return f"rule_tables[{self.kind!r}].{method}({', '.join((written, *args))}, override=True)"
+    def _writer(self, primitive: Any, module: str) -> str:
+        """The plugin that adds a rule, or else the module; plugins with rules for another's primitive come first."""
+        if getattr(primitive, "module", None) == module:
+            return module
+        loader.load_owner(primitive)
+        loader.complete(primitive)
+        return loader.writer() or module
 
-    def _learn_of(self, key: Any, writer: str) -> None:
-        """Load the plugins before a rule is added to another module's primitive, so that theirs are first."""
-        if getattr(_primitive(key), "module", None) != writer:
-            loader.complete(_primitive(key))
+    def default_of(self, key: Any) -> Provenance | None:
+        """The rule that applies if there is none for `key`: the lowering for all platforms, or in place of an impl."""
+        if isinstance(key, tuple):
+            return self.sources.get(key[0])
+        return lowering_rules.sources.get(key) if self is impl_rules else None
 
     def restore(self, change: Change) -> None:
         """Undo one registration."""
@@ -322,14 +317,7 @@ def is_form(key: Any) -> bool:
 
 
 def resolved(where: str, rule: Any, primitive: Any, kind: str, rules: Mapping[str, Any]) -> Any:
-    """A rule; if it is a derivation, the rule that it makes from the others.
-
-    Args:
-      where: the name of the called function, for messages.
-      rule: a rule or a derivation.
-      primitive: the primitive of the rule.
-      kind: the kind of the rule.
-      rules: rules and derivations that are given along with it, by kind.
+    """A rule; if it is a derivation, the rule that it makes from the others, which exist or are given along with it.
 
     Raises:
       TypeError: the rule cannot be derived.
@@ -373,8 +361,7 @@ class PluginLoader(Protocol):
     """What the kernel asks of the plugin host.
 
     Attributes:
-      changes: the number of primitives and tables that were made, and of other events after which plugins must be
-        checked again.
+      changes: the number of new primitives, new tables and other events after which plugins must be checked again.
     """
 
     changes: int
@@ -388,8 +375,8 @@ class PluginLoader(Protocol):
     def complete(self, primitive: Any) -> None:
         """`load`, and activate the plugins that wait for the first use of a primitive, since they have rules for it."""
 
-    def load_family(self, primitive: Any) -> None:
-        """Register the family of a primitive, before another plugin adds rules to the primitive."""
+    def load_owner(self, made: Any) -> bool:
+        """Register the plugin that made a primitive or class, before another adds entries; whether another made it."""
 
     def load_family_with(self, name: str) -> None:
         """Register the waiting family that has a primitive of this name, if there is one."""
@@ -398,21 +385,26 @@ class PluginLoader(Protocol):
         """Import a built-in plugin."""
 
     def request(self, what: str, name: str | None) -> None:
-        """Let the next `load` activate the waiting plugins with an entry in a table other than those of rules.
+        """Let the next `load` activate waiting plugins with an entry of a kind, other than rules; None: of any name."""
 
-        Args:
-          what: the kind of entries in the table.
-          name: the name of the entry; None for any.
-        """
+    def may_enter(self, what: str, key: Any) -> bool:
+        """`may_replace` for an entry of such a table, if it has one; loads the plugin of a class first."""
 
-    def entered(self) -> None:
+    def entered(self, what: str, key: Any) -> None:
         """Report a new entry in such a table, which a waiting plugin may replace."""
 
-    def suppliers(self, primitive: Any) -> list[str]:
-        """Lines for a message: the plugins that could supply a primitive's missing rules."""
+    def suppliers(self, primitive: Any, kind: str) -> list[str]:
+        """Lines for a message: the plugins that could supply a missing rule of a primitive."""
 
-    def refusal(self, owner: str | None, current: Any) -> str:
-        """Why the plugin that is being registered may not replace an entry; empty if it may, or if there is none."""
+    def writer(self) -> str:
+        """The installed plugin whose code writes to a table: it registers, or has the calling line; empty if none."""
+
+    def may_replace(self, what: str, owner: str | None, current: Any) -> bool:
+        """Whether the calling code may replace what a plugin owns; False if another plugin's replacement has priority.
+
+        Raises:
+          PluginError: the code belongs to an installed plugin without consent.
+        """
 
 
 class NoPlugins:
@@ -421,30 +413,25 @@ class NoPlugins:
     def __init__(self) -> None:
         self.changes = 0
 
-    def load(self, everything: bool = False) -> bool:
-        return False
-
-    def suppliers(self, primitive: Any) -> list[str]:
+    def suppliers(self, primitive: Any, kind: str) -> list[str]:
         return []
 
-    def refusal(self, owner: str | None, current: Any) -> str:
-        return ""
+    def may_replace(self, *args: Any) -> bool:
+        return True
 
-    def _nothing(self, *args: Any) -> None:
+    def _nothing(self, *args: Any, **named: Any) -> Any:
         return None
 
-    discover = complete = load_family = load_family_with = request = entered = import_builtin = _nothing
+    may_enter = may_replace
+    load = load_owner = writer = _nothing
+    discover = complete = load_family_with = request = entered = import_builtin = _nothing
 
 
 loader: PluginLoader = NoPlugins()
 
 
 def load_plugins(everything: bool = False) -> bool:
-    """Activate the plugins if they are not active; True if this call activated them.
-
-    Args:
-      everything: whether to load built-in families that have not been imported, too.
-    """
+    """Activate the plugins that programs may need, or all; True if this call activated some."""
     return loader.load(everything)
 
 
@@ -552,5 +539,5 @@ def explain_missing(
     table: RuleTable, primitive: Any, asked: str = "", hint: str = "", source: Any = None, *, bound: bool = True
 ) -> str:
     """The message about a missing rule, with the existing rules and remedies; see `missing_text`."""
-    hints = [*([hint] if hint else ()), *loader.suppliers(primitive)]
+    hints = [*([hint] if hint else ()), *loader.suppliers(primitive, table.kind)]
     return missing_text(table, primitive, rules_of(primitive), hints, asked=asked, source=source, bound=bound)

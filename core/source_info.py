@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any, NamedTuple
 
+from primax.core import undo_log
 from primax.core.trace_state import thread
 
 
@@ -98,7 +99,7 @@ def internal_folders() -> tuple[str, ...]:
     return (*folders, contextlib.__file__, functools.__file__)
 
 
-_excluded: set[str] = set()
+_excluded: dict[str, None] = {}
 
 
 def register_exclusion(path: str) -> None:
@@ -115,7 +116,7 @@ def register_exclusion(path: str) -> None:
         raise TypeError(f"register_exclusion: path must be a str, got {path!r}")
     if not path:
         raise ValueError("register_exclusion: path must not be empty, got ''")
-    _excluded.add(path)
+    undo_log.put(_excluded, path, None)
 
 
 def is_internal(file: str) -> bool:

@@ -16,9 +16,10 @@ from primax.core.rules import load_plugins, rule_tables
 from primax.extend.core import Primitive
 from primax.extend.core.samples import SampleSource
 from primax.extend.declarations import check_signatures, with_declared, with_effects
+from primax.extend.given_rules import require_samples, rules_to_enter
 from primax.extend.host.contributions import sample_sources
 from primax.extend.host.plugin_host import host
-from primax.extend.host.registry import Registry, not_entered, require_samples, rules_to_enter
+from primax.extend.host.registry import Registry, not_entered
 from primax.extend.provisional.awaited_rules import awaited_rules
 from primax.extend.provisional.core_dimensions import parse_core_signature
 from primax.extend.rule_types import BatchRule, ImplRule, JVPRule, LoweringRule, TransposeRule, TypeRule

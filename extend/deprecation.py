@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from primax.core import undo_log
 from primax.core.caller import author
 
 __all__ = ["Deprecation", "deprecated", "deprecations", "renamed"]
@@ -86,7 +87,8 @@ def deprecated(name: str, replacement: str, *, since: str, removed_in: str) -> D
         raise ValueError(
             f"deprecated({name!r}): removed_in must be a later minor release than since, {since!r}, got {removed_in!r}"
         )
-    deprecation = deprecations[name] = Deprecation(name, replacement, since, removed_in)
+    deprecation = Deprecation(name, replacement, since, removed_in)
+    undo_log.put(deprecations, name, deprecation)
     return deprecation
 
 

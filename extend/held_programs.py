@@ -14,8 +14,22 @@ from typing import Any
 from primax.core.avals import get_aval
 from primax.core.closure_lifting import lifted
 from primax.core.dce import dce_jaxpr
-from primax.core.jaxpr import ClosedJaxpr, DropVar, JaxprEqn, Var, cached_by_interface
+from primax.core.effects import OperandEffect, effects_of
+from primax.core.jaxpr import (
+    ClosedJaxpr,
+    DropVar,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    Var,
+    cached,
+    cached_by_interface,
+    eval_jaxpr,
+    jaxprs_in_params,
+)
 from primax.core.list_utils import fixpoint, merge, partition, sections
+from primax.interpreters.partial_eval import partial_eval_jaxpr
+from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import UndefinedPrimal, Zero
 
 __all__ = [
@@ -40,6 +54,7 @@ __all__ = [
     "sections",
     "tangents_of",
     "trimmed",
+    "without_effects",
 ]
 __dir__ = __all__.copy
 
@@ -239,6 +254,74 @@ def cut(
         params=params,
         effects=effects,
     )
+
+
+def without_effects(closed: ClosedJaxpr, unknown_in: Sequence[bool] | None = None) -> ClosedJaxpr:
+    """A program without its effects, for rules that compute it a second time: prints then happen once.
+
+    A JVP rule needs this if it binds the primitive for the results, and computes tangents by another program that
+    contains the first. A `partial_eval_jaxpr` rule needs it if the unknown equation recomputes the known one.
+
+    Effects on operands stay, and operations with effects whose results the program returns or uses.
+
+    Args:
+      closed: the program.
+      unknown_in: for each input whether it was unknown where the known part was computed; effects that depend on
+        unknown inputs have not happened there, and stay. By default all are known.
+
+    >>> import primax as px
+    >>> program = px.make_jaxpr(lambda x: (px.debug.print("{}", x), x * x)[1])(2.0)
+    >>> without_effects(program)
+    { lambda ; a:f32[]. let b:f32[] = mul a a in (b,) }
+    """
+    if not closed.effects:
+        return closed
+    if unknown_in is None or not any(unknown_in):
+        make = lambda: ClosedJaxpr(_without_effects(closed.jaxpr), closed.consts)  # noqa: E731
+        return cached(closed, ("without effects",), make)  # type: ignore[no-any-return]
+    flags = list(unknown_in)
+    split = partial_eval_jaxpr(closed, flags)
+    if not split.unknown.effects:
+        return without_effects(closed)
+
+    def again(*args: Any) -> list[Any]:
+        known_in, unknown_args = partition(args, flags)
+        known = without_effects(split.known)
+        values = eval_jaxpr(known.jaxpr, known.consts, *known_in)
+        available = [*known_in, *values]
+        residuals = [available[i] for i in split.residuals]
+        unknown = eval_jaxpr(split.unknown.jaxpr, split.unknown.consts, *residuals, *unknown_args)
+        return merge(split.unknown_out, values[: split.unknown_out.count(False)], unknown)
+
+    name = closed.jaxpr.debug_info
+    key = "without effects", tuple(flags)
+    return cached(closed, key, lambda: trace_to_jaxpr(again, closed.in_avals, name))  # type: ignore[no-any-return]
+
+
+def _without_effects(jaxpr: Jaxpr) -> Jaxpr:
+    needed = set(jaxpr.outvars)
+    eqns: list[JaxprEqn] = []
+    for eqn in reversed(jaxpr.eqns):
+        stays = any(isinstance(effect, OperandEffect) for effect in eqn.effects)
+        if not stays and needed.isdisjoint(eqn.outvars):
+            continue
+        if eqn.effects and any(jaxprs_in_params(eqn.params)):
+            params = {name: _pure(value) for name, value in eqn.params.items()}
+            _, effects = eqn.primitive.result_types(tuple([v.aval for v in eqn.invars]), params)
+            eqn = eqn.replace(params=params, effects=effects)
+        needed.update(v for v in eqn.invars if type(v) is not Literal)
+        eqns.append(eqn)
+    eqns.reverse()
+    return jaxpr.replace(eqns=eqns, effects=effects_of(eqns, [*jaxpr.constvars, *jaxpr.invars]))
+
+
+def _pure(value: Any) -> Any:
+    """A parameter with programs without effects."""
+    if isinstance(value, ClosedJaxpr):
+        return without_effects(value)
+    if isinstance(value, Jaxpr):
+        return _without_effects(value)
+    return type(value)(map(_pure, value)) if type(value) in (tuple, list) else value
 
 
 class SplitEquation:

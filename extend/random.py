@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from primax.core import undo_log
 from primax.core.arguments import among, nearest
 from primax.core.avals import get_aval
 from primax.core.diagnostics import of_call
@@ -198,7 +199,9 @@ def register_prng_impl(impl: PRNGImpl, registry: Registry | None = None) -> None
         return
     if impl.name in _named and impl.name not in _loose:
         raise PluginError(f"register_prng_impl: the name of impl must be new, got {impl.name!r} of an existing plugin")
-    _loose.add(impl.name)
+    if impl.name not in _loose:
+        _loose.add(impl.name)
+        undo_log.note(lambda: _loose.discard(impl.name))
     _named[impl.name] = impl
 
 

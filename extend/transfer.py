@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -16,43 +17,66 @@ from primax.core.avals import ShapedArray
 from primax.core.cache import Cache
 from primax.core.cache_keys import is_hashable, params_key
 from primax.core.config import enable_x64
-from primax.core.jaxpr import ClosedJaxpr, jaxprs_in_params
+from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.primitive import Primitive
-from primax.core.rules import load_plugins, lowering_rules
+from primax.core.rules import load_plugins, lowering_rules, sharding_rules
 from primax.core.trace import thread
-from primax.extend.replay_in_jax import Replay, varying
+from primax.extend.meshes_in_jax import axes_of_jax
+from primax.extend.replay_in_jax import Replay, compiles, refusal, varying
+from primax.extend.sharding_in_jax import calls_foreign, factors_of, is_divided, partitioned, tell_devices
 from primax.interpreters.batching import AxisData, batch_jaxpr
-from primax.interpreters.call_signature import check_outputs
+from primax.interpreters.call_signature import (
+    Signature,
+    StaticArguments,
+    check_outputs,
+    positions_and_names,
+    read_call,
+)
 from primax.interpreters.jvp import jvp_jaxpr
 from primax.interpreters.linearize import transpose_jaxpr
 from primax.interpreters.runtime.extended_array import has_extended_dtype
 from primax.interpreters.runtime.lowering import LoweringRuleContext, ModuleContext, lower_eqn
+from primax.interpreters.runtime.sharding.spmd import divides_all
 from primax.interpreters.staging import trace_to_jaxpr
 
 __all__ = ["to_jax"]
 
 
-def to_jax(what: Any) -> Any:
+def to_jax(
+    what: Any,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+) -> Any:
     """A primitive or a function of primax for use in the real jax, if that is installed.
 
     This is the only function of primax that imports jax. jax's transformations apply the rules of primax: primax traces
     each rule, and the primitives in the rule become primitives of jax in the same way. Values are jax's.
 
+    `jit`, `checkpoint`, `cond`, `while`, `scan`, custom derivatives, callbacks and prints become those of jax. Other
+    primitives that hold programs keep their rules. A primitive whose program has effects is replaced by what its
+    `interpret` rule computes. If a primitive has a `sharding` rule and its lowering calls foreign functions, jax's
+    `custom_partitioning` divides the call by this rule.
+
     Args:
       what: a primitive, or a function of pytrees of arrays that is written with primax. primax traces the function once
         for each signature; it must not depend on the values of its arguments.
+      static_argnums: positions of arguments of a function that are no arrays, but part of its program; hashable. They
+        must be static in `jax.jit`, too. By default those that are static in `primax.jit`, if that made `what`.
+      static_argnames: the names of such arguments.
 
     Returns:
       For a primitive a `jax.extend.core.Primitive` of the same name and parameters, always the same one. Its `bind`
       takes and returns arrays of jax. For a function, a function of jax arrays.
 
     Raises:
-      TypeError: `what` is neither.
+      TypeError: `what` is neither, or it is a primitive and has static arguments.
+      ValueError: the function has no such position or name.
       ImportError: jax is not installed, or `import jax` means primax in this process.
 
-    Calling the result raises NotImplementedError for primitives with effects, with arrays of extended dtypes such as
-    keys, or with a program in a parameter. Functions and rules may use `jit`, `checkpoint`, `cond`, `while`, `scan`,
-    `reduce` and custom derivatives; their inner programs are translated.
+    A call of the result raises NotImplementedError, before anything runs, for what jax cannot have: arrays of extended
+    dtypes such as keys, and effects for which neither jax nor an `interpret` rule has an equivalent. The message names
+    the primitive and the remedy.
 
         from primax.extend import to_jax
         from primax_kepler import kepler, kepler_p
@@ -62,17 +86,50 @@ def to_jax(what: Any) -> Any:
         to_jax(kepler_p).bind(Ms, es)
     """
     if isinstance(what, Primitive):
+        if static_argnums is not None or static_argnames is not None:
+            raise TypeError(
+                f"to_jax: static_argnums and static_argnames must be None for a primitive, {what}, whose parameters "
+                f"are static; got {static_argnums!r} and {static_argnames!r}"
+            )
         return _bridge().primitive(what)
     if callable(what):
-        return _bridge().function(what)
+        if static_argnums is None and static_argnames is None:
+            static_argnums, static_argnames = _static_arguments_of(what)
+        positions = positions_and_names(what, static_argnums, static_argnames, "static", "to_jax")
+        return _bridge().function(what, StaticArguments(*positions))
     raise TypeError(f"to_jax: what must be a primitive or a function of primax, got {what!r}")
+
+
+def _static_arguments_of(fun: Any) -> tuple[Any, Any]:
+    """The static arguments of a jitted function."""
+    arguments: dict[str, Any] = {}
+    if hasattr(fun, "_again"):
+        _, (_, arguments) = fun._again
+    return arguments.get("static_argnums"), arguments.get("static_argnames")
+
+
+# Parameters of functions of jax that pass on a primitive's parameters by keyword, in jax 0.10 to 0.12, and names that
+# its printer reads. In jax, a parameter of such a name has a prime at its end: `dims'`.
+_TAKEN = frozenset(
+    "args avals avals_in avals_out axis_data call_jaxpr closed_jaxpr ct ctx cts description dims effects eqn "
+    "eqn_ctx fun inline jaxpr name params platform platforms prim primals primitive rule self tangents tokens_in "
+    "trace vals".split()
+)
+
+
+# The last is private: it says which primitives need the devices of a program where they are lowered.
+_MODULES = (
+    *(f"interpreters.{name}" for name in ("ad", "batching", "mlir")),
+    "experimental",
+    "experimental.custom_partitioning",
+    "_src.dispatch",
+)
 
 
 @functools.cache
 def _bridge() -> Bridge:
     try:
         jax = import_module("jax")
-        modules = {name: import_module(f"jax.interpreters.{name}") for name in ("ad", "batching", "mlir")}
         core = import_module("jax.extend.core")
     except ImportError as error:
         raise ImportError(
@@ -83,6 +140,7 @@ def _bridge() -> Bridge:
             "to_jax: the real jax must be imported, but `import jax` imports primax in this process; there, use "
             "primitives of primax directly"
         )
+    modules = {name.rpartition(".")[2]: import_module(f"jax.{name}") for name in _MODULES}
     return Bridge(SimpleNamespace(jax=jax, core=core, **modules))
 
 
@@ -90,12 +148,12 @@ class Bridge:
     """The primitives of jax that represent those of primax.
 
     Args:
-      modules: the modules of jax: `jax`, `core`, `ad`, `batching`, `mlir`.
+      modules: the modules of jax, by the last part of the name.
     """
 
     def __init__(self, modules: Any) -> None:
         self.modules = modules
-        self.replay = Replay(modules.jax, self.primitive, self.aval)
+        self.replay = Replay(modules, self.primitive, self.aval)
         self.programs = Cache(8192)  # of one equation each
 
     def primitive(self, primitive: Primitive) -> Any:
@@ -107,26 +165,48 @@ class Bridge:
             vars(primitive)["_in_jax"] = stand_in
         return stand_in
 
-    def function(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+    def function(self, fun: Callable[..., Any], static: StaticArguments) -> Callable[..., Any]:
         """A function of jax arrays that computes a function of primax."""
         programs = Cache(1024)
+        name = name_of(fun, "a function")
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            leaves, in_tree = tree.flatten((args, kwargs))
-            avals = [self.aval(x) for x in leaves]
             with self.options():
-                closed, out_tree = programs.get_or_make(
-                    (in_tree, tuple(avals), thread.config), lambda: _staged(fun, in_tree, avals)
-                )
+                signature, leaves = read_call("to_jax", static, args, kwargs, name, None, self.aval, fun)
+                closed, out_tree = programs.get_or_make(signature, lambda: self.staged(fun, name, static, signature))
                 return tree.unflatten(out_tree, self.replay(closed, leaves))
 
         functools.update_wrapper(run, fun)
         return run
 
-    def options(self) -> Any:
-        """A `with` block in which `enable_x64` has the same value in primax as in jax."""
-        dtypes = self.modules.jax.dtypes
-        return enable_x64(bool(dtypes.canonicalize_dtype("float64") == "float64"))
+    def staged(
+        self, fun: Callable[..., Any], name: str, static: StaticArguments, signature: Signature
+    ) -> tuple[ClosedJaxpr, Any]:
+        """The program of a function, and the structure of its result.
+
+        Raises:
+          NotImplementedError: jax cannot have the program.
+        """
+        out_trees: list[Any] = []
+
+        def run(*leaves: Any) -> Any:
+            dynamic, keywords = tree.unflatten(signature.in_tree, leaves)
+            args, kwargs = static.merge(dynamic, keywords, signature.statics)
+            outs, out_tree = tree.flatten(fun(*args, **kwargs))
+            out_trees.append(out_tree)
+            check_outputs(outs, out_tree, name)
+            return outs
+
+        closed = trace_to_jaxpr(run, signature.avals, name, "to_jax")
+        self.replay.check(closed.jaxpr)
+        return closed, out_trees[0]
+
+    @contextmanager
+    def options(self) -> Iterator[None]:
+        """A `with` block in which `enable_x64` and the named axes are the same in primax as in jax."""
+        jax = self.modules.jax
+        with enable_x64(bool(jax.dtypes.canonicalize_dtype("float64") == "float64")), axes_of_jax(self.modules):
+            yield
 
     def aval(self, x: Any) -> ShapedArray:
         """The type in primax of a value of jax."""
@@ -159,22 +239,9 @@ class Bridge:
         def make() -> ClosedJaxpr:
             return trace_to_jaxpr(run, avals, primitive.name)
 
-        key = (primitive, tuple(avals), params_key(params), thread.config)
+        axes = tuple(thread.axes.items()) if thread.axes else ()
+        key = (primitive, tuple(avals), params_key(params), thread.config, axes)
         return self.programs.get_or_make(key, make) if is_hashable(key) else make()
-
-
-def _staged(fun: Callable[..., Any], in_tree: Any, avals: Sequence[Any]) -> tuple[ClosedJaxpr, Any]:
-    out_trees: list[Any] = []
-    name = name_of(fun, "a function")
-
-    def run(*leaves: Any) -> Any:
-        args, kwargs = tree.unflatten(in_tree, leaves)
-        outs, out_tree = tree.flatten(fun(*args, **kwargs))
-        out_trees.append(out_tree)
-        check_outputs(outs, out_tree, name)
-        return outs
-
-    return trace_to_jaxpr(run, avals, name, "to_jax"), out_trees[0]
 
 
 class _InJax:
@@ -193,9 +260,11 @@ class _InJax:
         modules.batching.primitive_batchers[new] = _with_given_names(self.batch)
         lowering = _with_given_names(self.lowering)
         modules.mlir.register_lowering(new, lowering)
-        platforms = [key for key in lowering_rules if isinstance(key, tuple) and key[0] is primitive]
-        self.compiles = bool(platforms) or primitive in lowering_rules
-        for key in platforms:
+        self.compiles = compiles(primitive)
+        if primitive in sharding_rules:
+            tell_devices(modules, new)
+        self._foreign: dict[str, bool] = {}  # whether the lowering for a platform calls foreign functions
+        for key in [key for key in lowering_rules if isinstance(key, tuple) and key[0] is primitive]:
             # A new function for each platform, since jax treats the platforms of one function as one.
             modules.mlir.register_lowering(new, functools.partial(lowering), platform=key[1])
         self._apply = modules.jax.jit(_named(self._bind, primitive.name), static_argnums=0)
@@ -222,19 +291,15 @@ class _InJax:
         """The types of its results in jax.
 
         Raises:
-          NotImplementedError: it has effects, or a parameter holds a program.
+          NotImplementedError: it has effects.
         """
-        if any(jaxprs_in_params(params)) and not self.bridge.replay.keeps_programs(self.given):
-            held = ", ".join(name for name, value in params.items() if any(jaxprs_in_params({name: value})))
-            raise NotImplementedError(
-                f"to_jax: {self.given} must have no inner programs in parameters, got one in {held}; "
-                "jax's transformations could not transform it"
-            )
         with self.bridge.options():
             outs, effects = self.given.result_types(tuple(map(self.bridge.aval_of, avals)), params)
         if effects:
             text = ", ".join(sorted(map(str, effects)))
-            raise NotImplementedError(f"to_jax: {self.given} must have no effects, got {text}")
+            raise refusal(
+                self.given, f"must have no effects, got {text}", "call to_jax with a function that applies it"
+            )
         like = max(avals, key=lambda aval: len(varying(aval)), default=None)
         return self._results([self.bridge.aval_in_jax(self.given, aval, like) for aval in outs])
 
@@ -247,7 +312,7 @@ class _InJax:
             closed = bridge.program(self.given, list(map(bridge.aval, primals)), params)
             program, has_tangent = jvp_jaxpr(closed, nonzero)
             nonzeros = [t for t, nz in zip(tangents, nonzero, strict=True) if nz]
-            results = bridge.replay(program, [*primals, *nonzeros])
+            results = bridge.replay.jvp(program, primals, nonzeros, len(has_tangent))
         outs, rest = results[: len(has_tangent)], iter(results[len(has_tangent) :])
         out_tangents = [
             next(rest) if has else zero(jax.typeof(out).to_tangent_aval())
@@ -289,8 +354,27 @@ class _InJax:
         linear_cts = iter([next(computed) if there else None for there in has])
         return [next(linear_cts) if is_linear else None for is_linear in linear]
 
-    def lowering(self, ctx: Any, /, *values: Any, **params: Any) -> list[Any]:
-        """The StableHLO that primax's rule builds, in the module that jax builds."""
+    def lowering(self, ctx: Any, /, *values: Any, **params: Any) -> Any:
+        """The StableHLO that primax's rule builds, in the module that jax builds.
+
+        If that calls foreign functions and the primitive has a sharding rule, jax's custom partitioning divides it.
+        """
+        bridge = self.bridge
+        with bridge.options():
+            avals_in, avals_out = (list(map(bridge.aval_of, avals)) for avals in (ctx.avals_in, ctx.avals_out))
+            factors = factors_of(self.given, avals_in, avals_out, params) if is_divided(ctx.module_context) else None
+            if factors is None or not (divides_all() or self._is_foreign(ctx, values, params)):
+                return self.lowered(ctx, *values, **params)
+
+            def apply(*args: Any) -> Any:
+                out = self.part.bind(*args, **params)
+                return out if self.given.multiple_results else [out]
+
+            divided = partitioned(bridge.modules, apply, factors)
+            return bridge.modules.mlir.lower_fun(divided, multiple_results=True)(ctx, *values)
+
+    def lowered(self, ctx: Any, /, *values: Any, **params: Any) -> list[Any]:
+        """The StableHLO that primax's rule builds, undivided."""
         bridge = self.bridge
         with bridge.options():
             avals_in = list(map(bridge.aval_of, ctx.avals_in))
@@ -298,17 +382,26 @@ class _InJax:
             inner = LoweringRuleContext(module, self.given, avals_in, list(map(bridge.aval_of, ctx.avals_out)))
             return lower_eqn(inner, values, params)
 
+    def _is_foreign(self, ctx: Any, values: Sequence[Any], params: dict[str, Any]) -> bool:
+        """Whether the lowering calls foreign functions; the first lowering for a platform decides."""
+        platform = (ctx.platforms or ctx.module_context.platforms)[0]
+        if platform not in self._foreign:
+            module = _module_of(ctx, ClosedJaxpr(Jaxpr([], [], [], []), []))
+            types = [x.type for x in values]
+            self._foreign[platform] = calls_foreign(module, types, lambda xs: self.lowered(ctx, *xs, **params))
+        return self._foreign[platform]
 
-# Parameters of functions of jax that pass on a primitive's parameters by keyword, in jax 0.10 to 0.12, and names that
-# its printer reads. In jax, a parameter of such a name has a prime at its end: `dims'`.
-_TAKEN = frozenset(
-    "args avals avals_in avals_out axis_data call_jaxpr closed_jaxpr ct ctx cts description dims effects eqn "
-    "eqn_ctx fun inline jaxpr name params platform platforms prim primals primitive rule self tangents tokens_in "
-    "trace vals".split()
-)
+    @functools.cached_property
+    def part(self) -> Any:
+        """The primitive of jax for what one device computes; it is only lowered."""
+        modules = self.bridge.modules
+        part = _primitive_class(modules.core.Primitive)(self.given.name)
+        part.multiple_results = self.given.multiple_results
+        part.def_abstract_eval(_with_given_names(self.abstract_eval))
+        modules.mlir.register_lowering(part, _with_given_names(self.lowered))
+        return part
 
 
-@functools.cache
 def _primitive_class(base: Any) -> Any:
     """A class of jax primitives whose parameters may have any name."""
 

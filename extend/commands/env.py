@@ -67,6 +67,7 @@ def environment() -> dict[str, Any]:
         },
         "variables": {name: os.environ[name] for name in sorted(os.environ) if _matters(name)},
         "plugins": [{name: record[name] for name in names} for record in records],
+        "consents without a plugin": host.idle_consents(),
     }
 
 
@@ -90,7 +91,7 @@ def text(found: dict[str, Any], width: int | None = None) -> str:
         ("devices", [(each["platform"], _devices(each)) for each in found["platforms"]]),
         ("options that are set", [(name, repr(value)) for name, value in found["options"].items()]),
         ("variables", list(found["variables"].items())),
-        ("plugins", _plugins(found["plugins"])),
+        ("plugins", _plugins(found["plugins"]) + [("note", note) for note in found["consents without a plugin"]]),
     ]
     return "\n".join(
         f"{paint(f'{heading}:', 'bold')}{'' if pairs else ' none'}\n{short_paths(facts(pairs, width))}".rstrip()

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from primax.extend import manifests
 from primax.extend.commands.common import UsageError, add_examples, add_json, load_plugins, look_up, show_json
 from primax.extend.host import metadata
 from primax.extend.host.plugin_host import PluginRecord, host
@@ -68,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _described(record: PluginRecord, before: dict[str, Any]) -> dict[str, Any]:
     """The contents for a plugin: the flags that its author wrote, and its entries."""
-    return {**metadata.flags(before), **metadata.describe(host.record(record.name).entries)}
+    return {**manifests.flags(before), **manifests.describe(host.record(record.name).entries)}
 
 
 def _top(record: PluginRecord) -> str:

@@ -87,6 +87,7 @@ def _listing(records: list[PluginRecord], loaded: bool) -> str:
         [
             render(headers, rows, width, notes),
             "",
+            *(line for note in host.idle_consents() for line in wrapped(f"{note}.", width)),
             *wrapped(last, width),
         ]
     )
@@ -100,7 +101,8 @@ def _in_place_of(name: str, entry: Any, source: Any) -> str:
     """What an entry replaced, and who consented."""
     if source.replaced is None:
         return ""
-    owner = host.primitives[entry.name].plugin if entry.what == "rule" else source.replaced.plugin
+    primitive = host.primitives.get(entry.name) if entry.what == "rule" else None
+    owner = source.replaced.plugin if primitive is None else primitive.plugin
     ground = host.ground_to_override(name, owner)
     return f"in place of the one {source.replaced}{f'; {ground}' if ground else ''}"
 
@@ -171,7 +173,7 @@ def _portrait(record: PluginRecord) -> str:
             rows.append([entry.name, entry.kind or entry.what, source.origin, f"{source.file}:{source.line}"])
             notes.append(_in_place_of(record.name, entry, source))
         elif entry.what == "unsupported":
-            reason = rule_tables[entry.kind].unsupported[host.primitives[entry.name]]
+            reason = rule_tables[entry.kind].unsupported.get(host.primitives.get(entry.name), "")
             rows.append([entry.name, entry.kind, "unsupported", reason])
             notes.append("")
     if rows:

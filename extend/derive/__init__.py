@@ -1,6 +1,7 @@
 """Derivations: objects that are given in place of rules, and from which primax makes the rules.
 
-`define_primitive`, `registry.define` and the rule tables accept them, as in `batch=derive.loop`.
+`define_primitive`, `registry.define` and the rule tables accept them, as in `batch=derive.loop`. Evaluation compiles an
+impl from which the lowering is derived as one program.
 
 | | makes | from |
 |---|---|---|
@@ -22,6 +23,7 @@ from primax.core.caller import author, is_surface
 from primax.core.derivation import Derivation, DerivedRule, function_of
 from primax.core.errors import RuleError
 from primax.core.rules import lowering_rules, rule_tables, written
+from primax.extend.axis_names import for_unnamed_axes
 from primax.extend.derive.batched import LOST, bind_batched
 from primax.extend.derive.element_loop import loop_of, size_of
 from primax.extend.derive.impl_program import ImplProgram
@@ -249,7 +251,7 @@ def _batch_from(primitive: Any, impl: Rule) -> Rule:
     def rule(args: Any, dims: Any, /, **params: Any) -> Any:
         return bind_batched(program, AxisData(None, size_of(args, dims)), False, args, dims, params)
 
-    return rule
+    return for_unnamed_axes(primitive, "derive.from_impl", rule, impl)
 
 
 def _interpret_from(primitive: Any, impl: Rule) -> Rule:
@@ -297,4 +299,4 @@ from_impl = _Recipe(
 )
 from_lowering = _Recipe("derive.from_lowering", {"impl": _compiled}, "lowering", "lowering")
 linear = _Recipe("derive.linear", {"jvp": lambda primitive, source: linear_jvp(primitive)}, "", "linearity")
-loop = _Recipe("derive.loop", {"batch": lambda primitive, source: loop_of(primitive)}, "", "a loop")
+loop = _Recipe("derive.loop", {"batch": lambda p, source: for_unnamed_axes(p, "derive.loop", loop_of(p))}, "", "a loop")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FILE", "describe", "flags", "manifest_triggers", "read", "unsaid"]
+__all__ = ["FILE", "FLAGS", "LISTS", "OF_CLASSES", "manifest_triggers", "read"]
 
 FILE = "primax.json"
-_LISTS = ("extends", "others")
-_FLAGS = ("essential", "deferred", "proven", "experimental")
+LISTS = ("extends", "others")
+FLAGS = ("essential", "deferred", "proven", "experimental")
 
 
 def read(module: str, plugin: str = "") -> dict[str, Any] | None:
@@ -57,7 +56,7 @@ def _parsed(path: Path, changed: int) -> dict[str, Any]:
     """The contents of a file at the time of its last change."""
     try:
         contents = importlib.import_module("json").loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
     several = contents.get("plugins") if isinstance(contents, dict) else None
     described = several.values() if isinstance(several, dict) else [contents]
@@ -71,10 +70,11 @@ def _parsed(path: Path, changed: int) -> dict[str, Any]:
 
 def _is_description(description: Any) -> bool:
     primitives = description.get("primitives") if isinstance(description, dict) else None
-    if not isinstance(primitives, dict) or not all(isinstance(kinds, list) for kinds in primitives.values()):
+    if not isinstance(primitives, dict):
         return False
-    return all(isinstance(description.get(name), list) for name in _LISTS) and all(
-        isinstance(description.get(name, False), bool) for name in _FLAGS
+    texts = [*primitives.values(), *(description.get(name) for name in LISTS)]
+    return all(isinstance(each, list) and all(isinstance(text, str) for text in each) for each in texts) and all(
+        isinstance(description.get(name, False), bool) for name in FLAGS
     )
 
 
@@ -100,51 +100,12 @@ def manifest_triggers(metadata: dict[str, Any], package: str) -> list[tuple[str,
         name, _, home = name.partition(" in ")
         if home:
             triggers.append((name, f"{what} in {home}"))
-        elif what in ("operator", *_OF_CLASSES):
-            if what not in _OF_CLASSES or name.partition(".")[0] != package:
+        elif what in ("operator", *OF_CLASSES):
+            if what not in OF_CLASSES or name.partition(".")[0] != package:
                 triggers.append((name, what))
         elif what != "function":  # `primax.contrib` loads these by the name of the plugin
             return None
     return triggers
 
 
-_OF_CLASSES = ("aval", "effect", "protocol")  # programs that use a class of the package have imported the package
-
-
-def describe(entries: Iterable[Any]) -> dict[str, Any]:
-    """The contents of the file for a plugin with these entries."""
-    entries = list(entries)
-    own = {entry.name: entry.name.rpartition("::")[2] for entry in entries if entry.what == "primitive"}
-    primitives: dict[str, list[str]] = {short: [] for short in own.values()}
-    extends, others = set(), set()
-    for entry in entries:
-        if entry.what in ("rule", "awaited") and entry.name in own:
-            primitives[own[entry.name]].append(entry.kind)
-        elif entry.what in ("rule", "awaited", "unsupported", "samples"):
-            if entry.name not in own:
-                extends.add(f"{entry.name} {entry.kind or entry.what}")
-        elif entry.what != "primitive":
-            others.add(_written(entry))
-    return {
-        "primitives": {name: sorted(set(kinds)) for name, kinds in sorted(primitives.items())},
-        "extends": sorted(extends),
-        "others": sorted(others),
-    }
-
-
-def _written(entry: Any) -> str:
-    """The text in the file for an entry that is not a rule."""
-    if entry.what in _OF_CLASSES:
-        return f"{entry.what} {entry.home}.{entry.name}"
-    return f"{entry.what} {entry.name}{f' in {entry.home}' if entry.home else ''}"
-
-
-def flags(description: dict[str, Any]) -> dict[str, bool]:
-    """The flags in the file for the loading of its plugin, which its entries do not determine."""
-    return {flag: description[flag] for flag in _FLAGS if flag in description}
-
-
-def unsaid(description: dict[str, Any], entries: Iterable[Any]) -> list[str]:
-    """The entries of a plugin that others may use and that its file omits."""
-    want = describe(entries)
-    return [entry for name in _LISTS for entry in want[name] if entry not in description[name]]
+OF_CLASSES = ("aval", "effect", "protocol")  # programs that use a class of the package have imported the package

@@ -15,18 +15,19 @@ class Consents:
 
     Attributes:
       users: the plugins that the user allows to override; if two override the same entry, the later one has priority.
+      in_environment: those of them that the environment variable names.
       by_plugin: for each owner, the plugins that it allows to override its entries.
     """
 
     def __init__(self) -> None:
         self.users: list[str] = []
+        self.in_environment: list[str] = []
         self.by_plugin: dict[str, tuple[str, ...]] = {}
 
-    def read_environment(self) -> list[str]:
-        """Add the names in the environment variable and return them."""
-        names = [name.strip() for name in os.environ.get(OVERRIDES, "").split(",") if name.strip()]
-        self.add(names)
-        return names
+    def read_environment(self) -> None:
+        """Add the names in the environment variable."""
+        self.in_environment = [name.strip() for name in os.environ.get(OVERRIDES, "").split(",") if name.strip()]
+        self.add(self.in_environment)
 
     def add(self, names: list[str]) -> None:
         """Allow plugins to override; later names have priority over earlier ones."""
@@ -60,7 +61,7 @@ class Consents:
                 f"without consent: the user may call primax.plugins.allow_overrides({plugin!r}) or set "
                 f"{OVERRIDES}={plugin}{theirs}"
             )
-        rivals = current.plugin not in (owner, plugin) and current.origin == "overridden"
+        rivals = current.plugin not in (owner, plugin) and current.replaced is not None
         if rivals and not {plugin, current.plugin} <= set(self.users):
             return (
                 f"since plugin {current.plugin!r} has replaced it already; the user may give the last of "
@@ -70,7 +71,7 @@ class Consents:
 
     def is_outranked(self, plugin: str, current: Any) -> bool:
         """Whether the plugin that replaced an entry has priority over `plugin`."""
-        if current.origin != "overridden" or current.plugin == plugin:
+        if current.replaced is None or current.plugin == plugin:
             return False
         if not {plugin, current.plugin} <= set(self.users):
             return False

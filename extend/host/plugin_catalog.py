@@ -85,14 +85,31 @@ class PluginCatalog:
         names = {record.name for record in self.all()}
         return f"{self.nearest(name)} (there are {', '.join(sorted(names)) or 'none'})"
 
+    def of_module(self, module: str) -> list[PluginRecord]:
+        """The plugins that a module belongs to; several if they share a package and none of them is nearer."""
+        matches = [(record.match(module), record) for record in self.all()]
+        nearest = max((match for match, _ in matches), default=0)
+        return [record for match, record in matches if match == nearest] if nearest else []
+
+    def owners(self, made: Any) -> list[PluginRecord]:
+        """The plugins that may own a primitive or a class, which does not depend on the order of their activation.
+
+        These are the plugins of the module that made it. If there are several, or the module belongs to none, those
+        count whose files list the primitive.
+        """
+        homes = self.of_module(module_of(made))
+        name = getattr(made, "name", "")
+        listing = [
+            record for record in homes or self.installed if name in (record.manifest or {}).get("primitives", ())
+        ]
+        return homes if len(homes) == 1 else listing or homes
+
     def home(self, primitive: Any) -> PluginRecord | None:
         """The plugin of a primitive, active or not."""
         owner = getattr(primitive, "plugin", None)
         if owner is not None:
             return self.find(owner)
-        module = getattr(primitive, "module", "")
-        best = max(self.all(), key=lambda record: record.match(module), default=None)
-        return best if best is not None and best.match(module) else None
+        return next(iter(self.owners(primitive)), None)
 
     def refusal(self, record: PluginRecord) -> str:
         """The reason to refuse a plugin before its import; empty if there is none."""
@@ -153,6 +170,11 @@ class PluginCatalog:
         for name in sorted(names - known):
             raise PluginError(f"{variable} names {name!r}, which is not a plugin{self.hint(name)}")
         return names
+
+
+def module_of(made: Any) -> str:
+    """The module that made a primitive or a class."""
+    return made.__module__ if isinstance(made, type) else getattr(made, "module", "")
 
 
 def _block(record: PluginRecord, why: str) -> None:

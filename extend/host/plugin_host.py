@@ -8,8 +8,7 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial, reduce
 from typing import Any
 
@@ -18,16 +17,30 @@ from primax.core.arguments import name_of
 from primax.core.caller import author
 from primax.core.errors import PluginError, PluginWarning
 from primax.core.gc_pause import gc_paused
+from primax.core.lazy_tables import lazy_entries
 from primax.core.primitive import Primitive
+from primax.core.rules import Provenance
 from primax.core.source_info import register_plugin_files
+from primax.extend import manifests
 from primax.extend import options as config
+from primax.extend.callers import modules_being_imported, responsible_modules
 from primax.extend.host import metadata
 from primax.extend.host.hook_manager import HookManager
 from primax.extend.host.lazy_plugins import LazyPlugins
 from primax.extend.host.override_policy import OVERRIDES, Consents
-from primax.extend.host.plugin_catalog import DISABLED, PluginCatalog
+from primax.extend.host.plugin_catalog import DISABLED, PluginCatalog, module_of
 from primax.extend.host.plugin_record import PluginRecord, one_line
-from primax.extend.host.registry import Holding, RefusedError, Registry, find_primitive, not_entered
+from primax.extend.host.registry import (
+    Holding,
+    RefusedError,
+    Registry,
+    enter_awaited,
+    find_primitive,
+    hold,
+    name_of_entry,
+    not_entered,
+)
+from primax.extend.loading import WrittenByHook, WrittenByImport, warnings_shown
 from primax.extend.provisional.awaited_rules import Awaited
 
 __all__ = ["PluginHost", "PluginRecord", "host"]
@@ -39,10 +52,14 @@ class _Activation(threading.local):
     Attributes:
       running: whether an activation runs.
       loading: the plugin that is being imported or registered.
+      registering: the plugin whose hook runs.
+      begun: all plugins that are being imported or registered.
     """
 
     running = False
     loading: PluginRecord | None = None
+    registering: PluginRecord | None = None
+    begun: tuple[PluginRecord, ...] = ()
 
     def is_loading(self, *sources: str) -> bool:
         """Whether a plugin from one of these sources is being loaded."""
@@ -112,9 +129,16 @@ class PluginHost:
 
     def discover(self) -> None:
         if self.catalog.discover(self.lazy.add):
-            for name in self._consents.read_environment():
-                if self.catalog.find(name) is None:
-                    raise PluginError(f"{OVERRIDES} names {name!r}, which is not a plugin{self.catalog.hint(name)}")
+            self._consents.read_environment()
+
+    def idle_consents(self) -> list[str]:
+        """For each name in the environment variable for consents that belongs to no plugin, a line for users."""
+        self.discover()
+        names = [name for name in self._consents.in_environment if self.catalog.find(name) is None]
+        return [
+            f"{OVERRIDES} names {name!r}, which is not an installed plugin{self.catalog.nearest(name)}"
+            for name in names
+        ]
 
     def register_module(self, module: Any, *, name: str | None = None) -> PluginRecord:
         """Activate a plugin that is given as an object.
@@ -174,10 +198,7 @@ class PluginHost:
                 raise PluginError(f"unregister: plugin {name!r} cannot be withdrawn: other plugins depend on it")
             for primitive in [primitive for primitive in self.primitives.values() if primitive.plugin == name]:
                 self._withdrawn[primitive] = name
-            start = self._active.index(record)
-            later = [(active, active.plugin) for active in self._active[start + 1 :]]
-            for active in reversed(self._active[start:]):
-                self._withdraw(active)
+            later = self._withdraw_from(record)[1:]
             if record.source == "explicit":
                 self.catalog.explicit.remove(record)
             else:
@@ -232,14 +253,84 @@ class PluginHost:
         self.discover()
         self._request(self.lazy.with_entry(what, name))
 
-    def entered(self) -> None:
+    def entered(self, what: str, key: Any) -> None:
+        record = self._writing_plugin()
+        if record is not None:
+            who = author()
+            hold(self._owners, record.name, what, key, self._owners.get((what, key)), (who.file, who.line))
         if self._examined >= 0 and not self._activation.running:
             self.lazy.watch(self.primitives, self.complete)
 
-    def load_family(self, primitive: Any) -> None:
+    def load_owner(self, made: Any) -> bool:
         loading = self._activation.loading
-        if primitive.plugin is None and not (loading is not None and loading.match(primitive.module)):
-            self._load_each([record for record in self.catalog.builtins if record.match(primitive.module)])
+        owner = getattr(made, "plugin", None)
+        if owner is not None:
+            return loading is not None and owner != loading.name
+        if loading is not None and loading.source == "built-in" and loading.match(module_of(made)):
+            return False
+        owners = self.catalog.owners(made)
+        if not owners or loading in owners:
+            return False
+        begun = [owner for owner in owners if owner in self._activation.begun]
+        if begun and self._activation.registering is not None and begun[0].source != "built-in":
+            raise RefusedError(
+                f"it extends {name_of_entry(made)} of plugin {begun[0].name!r}, which extends something of it; "
+                f"{begun[0].name!r} must first enter what is its own"
+            )
+        self._load_each([owner for owner in owners if owner not in begun])
+        return getattr(made, "plugin", None) is not None or all(owner.state != "active" for owner in owners)
+
+    def writer(self) -> str:
+        record = self._writing_plugin()
+        return record.name if record is not None and record.source == "installed" else ""
+
+    def may_replace(self, what: str, owner: str | None, current: Any) -> bool:
+        record = self._writing_plugin()
+        if record is None:
+            return True  # the user's own code
+        if record.source == "installed":
+            holder = None if owner is None else self.catalog.find(owner)
+            may_ask = holder is not None and holder.source != "built-in"
+            refusal = self._consents.refusal(record.name, owner, current, may_ask)
+            if refusal:
+                self._without_consent.add(record.name)
+                who = author()
+                given = current if current.file else f"given by {current.plugin} itself"
+                at = "" if self._activation.registering is not None else f" at {who.file}:{who.line},"
+                raise RefusedError(f"plugin {record.name!r} may not replace {what}, {given},{at} {refusal}")
+        return not self._consents.is_outranked(record.name, current)
+
+    def may_enter(self, what: str, key: Any) -> bool:
+        if self._writing_plugin() is None:
+            return True
+        if isinstance(key, type):
+            self.load_owner(key)
+        elif self._activation.registering is None:
+            lazy_entries[what].ask(key)
+        holding = self.holding(what, key)
+        if holding is None or key not in lazy_entries[what].table:
+            return True
+        shown = f"the {what.partition(' in ')[0]} {name_of_entry(key)!r}"
+        return self.may_replace(shown, holding.owner, holding.current)
+
+    def holding(self, what: str, key: Any) -> Holding | None:
+        """Who owns an entry of a table other than those of rules; None if anyone may replace it."""
+        holding = self._owners.get((what, key))
+        if holding is None and isinstance(key, type) and key.__module__.startswith(_OF_THE_KERNEL):
+            return Holding("primax", Provenance("primax", "", 0))
+        return holding
+
+    def _writing_plugin(self) -> PluginRecord | None:
+        """The plugin that registers, or else the installed one whose code has the calling line, or is being imported
+        and led to the call; None for the code of primax and of users."""
+        if self._activation.registering is not None:
+            return self._activation.registering
+        for module, _ in responsible_modules():
+            self.discover()
+            records = [record for record in self.catalog.of_module(module) if record.source == "installed"]
+            if records:
+                return records[0]
+        return None
 
     def load_family_with(self, name: str) -> None:
         if not self._activation.is_loading("built-in"):
@@ -277,7 +368,7 @@ class PluginHost:
             raise PluginError(record.reason)
         importlib.import_module(record.module)
 
-    def suppliers(self, primitive: Any) -> list[str]:
+    def suppliers(self, primitive: Any, kind: str) -> list[str]:
         """Lines for a message about a missing rule: the plugins that could supply it, and why they do not."""
         lines = []
         if self._activation.loading is not None:
@@ -292,8 +383,13 @@ class PluginHost:
         elif home is not None and home.state != "active":
             lines.append(f"Its plugin {home.name!r} is not active: {home.reason or 'it has not been loaded yet'}.")
         else:
+            names = {getattr(primitive, "name", ""), getattr(primitive, "full_name", "")}
             idle = [record for record in self.catalog.installed if record.state not in ("active", "discovered")]
-            lines += [f"This plugin is not active and may supply it: {record.reason}." for record in idle]
+            lines += [
+                f"This plugin is not active and would supply it: {record.reason}."
+                for record in idle
+                if any(record.extends(name, kind) for name in names)
+            ]
         return lines
 
     def _advance(self, steps: Any) -> bool:
@@ -334,13 +430,14 @@ class PluginHost:
         return self._load_each([record for record in self.catalog.builtins if not record.waits])
 
     def _load_all(self) -> bool:
-        return self._load_each(self.catalog.builtins) and all(map(self._load, self.catalog.installed))
+        families = self._load_each(self.catalog.builtins)
+        return self._load_each(self.catalog.installed) and families
 
     def _load_needed(self) -> bool:
         while True:
             changes = self.changes
-            needed = [record for record in self.catalog.installed if not record.waits]
-            if not (self._load_families() and all(map(self._load, needed))):
+            families = self._load_families()
+            if not (self._load_each([r for r in self.catalog.installed if not r.waits]) and families):
                 return False
             self.lazy.watch(self.primitives, self.complete)
             if changes == self.changes:
@@ -363,14 +460,18 @@ class PluginHost:
         """Import and register a plugin, and return True; False if another import of its module is running."""
         if record.state != "discovered":
             return True
+        if record.source != "built-in" and _is_within(record.module, set(modules_being_imported())):
+            return False  # the program imports the package just now
         self.lazy.release(record)
         refusal = self.catalog.refusal(record)
         if refusal:
             self._give_up(record, "refused", f"is refused: {refusal}")
             return True
-        outer, self._activation.loading = self._activation.loading, record
+        activation, written = self._activation, WrittenByImport(record)
+        outer = activation.loading, activation.begun
+        activation.loading, activation.begun = record, (*activation.begun, record)
         try:
-            with _warnings_shown():
+            with warnings_shown(), undo_log.recording(written):
                 module = importlib.import_module(record.module)
             if getattr(getattr(module, "__spec__", None), "_initializing", False):
                 return False
@@ -378,35 +479,51 @@ class PluginHost:
             plugin = reduce(getattr, (attribute.strip() for attribute in attributes if attribute.strip()), module)
             if record.source != "built-in":
                 self._load_families()  # loads families that the plugin has imported
-        except (Exception, SystemExit) as error:
-            self._give_up(record, "failed", f"failed while it was imported: {one_line(error)}", error)
+        except BaseException as error:
+            written.undo()
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            self._fail(record, "was imported", error)
             return True
         finally:
-            self._activation.loading = outer
+            activation.loading, activation.begun = outer
         with self._lock:
             if record.state == "discovered":
-                self._register(record, plugin)
+                self._register(record, plugin, written)
         return True
 
-    def _register(self, record: PluginRecord, plugin: Any) -> None:
-        """Register a plugin, and undo everything if it fails. The caller has the lock."""
+    def _register(self, record: PluginRecord, plugin: Any, written: WrittenByImport | None = None) -> None:
+        """Register a plugin, and undo everything if it fails. The caller has the lock.
+
+        Plugins that have given rules for primitives of this one, before this one was known, are registered again.
+
+        Args:
+          record: the plugin.
+          plugin: the object with its hooks.
+          written: how to undo what its modules have written while they were imported.
+        """
+        early = [active for active in self._active if self._is_early(active, record)]
+        later = self._withdraw_from(early[0]) if early else []
+        written = WrittenByImport(record) if written is None else written
         registry = Registry(record.name, self.primitives, self._owners, self._consents)
+        if record.source != "built-in":  # families import nothing in their hooks
+            registry.undos = WrittenByHook(written)
         waiting = set(not_entered)
         activation = self._activation
-        outer = activation.loading, activation.running
-        activation.loading, activation.running = record, True
+        outer = activation.loading, activation.registering, activation.running, activation.begun
+        activation.loading, activation.registering, activation.running = record, record, True
+        activation.begun = (*activation.begun, record)
         try:
-            with _warnings_shown(), undo_log.recording(registry.undos):  # the plugin may also write to tables directly
+            with warnings_shown(), undo_log.recording(registry.undos):  # the plugin may also write to tables directly
                 self.hooks.call_register(record.name, plugin, registry)
         except BaseException as error:
             registry.roll_back()
             self.hooks.withdraw(record.name, plugin)
-            if isinstance(error, RefusedError):
-                self._give_up(record, "refused", f"is refused: {error}", error)
-            elif isinstance(error, Exception | SystemExit):
-                self._give_up(record, "failed", f"failed while it registered: {one_line(error)}", error)
-            else:
+            if isinstance(error, KeyboardInterrupt):
                 raise
+            if not isinstance(error, RefusedError):  # one that is refused may be activated later
+                undo_log.undo_all(written)
+            self._fail(record, "registered", error)
         else:
             registry.open = False
             if record.source == "installed":
@@ -420,7 +537,31 @@ class PluginHost:
             self._look_for_forgotten(record, waiting)
             self._enter_awaited(registry)
         finally:
-            activation.loading, activation.running = outer
+            activation.loading, activation.registering, activation.running, activation.begun = outer
+        for active, hooks in later:
+            self._register(active, hooks)
+
+    def _is_early(self, active: PluginRecord, record: PluginRecord) -> bool:
+        """Whether an active plugin has given rules for primitives of a plugin that was not known then."""
+        if "built-in" in (active.source, record.source) or active.registry is None:
+            return False
+        return any(
+            record in owners and active not in owners for owners in map(self.catalog.owners, active.registry.extended)
+        )
+
+    def _withdraw_from(self, first: PluginRecord) -> list[tuple[PluginRecord, Any]]:
+        """Withdraw a plugin and all later ones; returns these with their hooks, to be registered again."""
+        later = [(active, active.plugin) for active in self._active[self._active.index(first) :]]
+        for active, _ in reversed(later):
+            self._withdraw(active)
+        return later
+
+    def _fail(self, record: PluginRecord, while_it: str, error: BaseException) -> None:
+        """Record the error of a plugin that failed, or was refused, while it was imported or registered."""
+        if isinstance(error, RefusedError):
+            self._give_up(record, "refused", f"is refused: {error}", error)
+        else:
+            self._give_up(record, "failed", f"failed while it {while_it}: {one_line(error)}", error)
 
     def await_rules(self, primitive: Primitive, awaited: list[Awaited]) -> None:
         """Enter rules of a primitive without a plugin when the plugins for which they wait are active."""
@@ -436,7 +577,7 @@ class PluginHost:
         for giver in [*self._scripts, *(record.registry for record in self._active if record.registry is not None)]:
             for name in {rule.plugin for rule in giver.awaited}:
                 if name == new.plugin or (giver is new and any(record.name == name for record in self._active)):
-                    self._remarks += giver.enter_awaited(name)
+                    self._remarks += enter_awaited(giver, name)
 
     def allow_overrides(self, *names: str) -> None:
         """Allow plugins to override entries of other plugins; later names have priority over earlier ones.
@@ -451,10 +592,10 @@ class PluginHost:
         with self._lock:
             self._consents.add(list(names))
             refused = self._without_consent & {*names}
-            for name in refused:
-                record = self.record(name)
-                record.state, record.reason, record.traceback = "discovered", "", ""
-                self._is_complete, self._examined = False, -1
+            for record in map(self.record, refused):
+                if record.state in ("failed", "refused"):
+                    record.state, record.reason, record.traceback = "discovered", "", ""
+                    self._is_complete, self._examined = False, -1
             self._without_consent -= {*names}
         if refused:
             self.load()
@@ -467,18 +608,6 @@ class PluginHost:
         if record is None or record.source != "installed":
             return "no consent is needed, as the plugin is part of primax or was registered by hand"
         return self._consents.ground(name, owner)
-
-    def refusal(self, owner: str | None, current: Any) -> str:
-        """Why the registering plugin may not override an entry of another; empty if it may, or if there is none."""
-        record = self._activation.loading
-        if record is None or record.source != "installed":
-            return ""  # it is part of primax, or the user registered it by hand
-        holder = None if owner is None else self.catalog.find(owner)
-        may_ask = holder is not None and holder.source != "built-in"
-        refusal = self._consents.refusal(record.name, owner, current, may_ask)
-        if refusal:
-            self._without_consent.add(record.name)
-        return refusal
 
     def _look_for_forgotten(self, record: PluginRecord, before: set[Primitive]) -> None:
         """Record a warning about primitives that a plugin defined but did not enter.
@@ -493,7 +622,7 @@ class PluginHost:
         forgotten = [
             p
             for p in list(not_entered)
-            if f"{p.module}.".startswith(f"{home}.") or (p not in before and self.catalog.home(p) is None)
+            if f"{p.module}.".startswith(f"{home}.") or (p not in before and self.catalog.home(p) in (None, record))
         ]
         if forgotten:
             names = ", ".join(sorted(primitive.name for primitive in forgotten))
@@ -507,7 +636,7 @@ class PluginHost:
         """Record a warning about entries of an installed plugin that its file does not list."""
         if record.source != "installed":
             return
-        unsaid = [] if record.manifest is None else metadata.unsaid(record.manifest, record.entries)
+        unsaid = [] if record.manifest is None else manifests.unsaid(record.manifest, record.entries)
         if unsaid:
             self._remarks.append(
                 f"the {metadata.FILE} of plugin {record.describe()} does not list {', '.join(map(repr, unsaid))}, so "
@@ -554,16 +683,11 @@ class PluginHost:
             )
 
 
-@contextmanager
-def _warnings_shown() -> Iterator[None]:
-    """A `with` block in which a plugin's warnings are shown where the filters would raise them, as `-W error` does."""
-    if all(action != "error" for action, *_ in warnings.filters):
-        yield
-        return
-    with warnings.catch_warnings():
-        shown: Any = [("default" if action == "error" else action, *rest) for action, *rest in warnings.filters]
-        warnings.filters = shown
-        yield
+def _is_within(module: str, packages: set[str]) -> bool:
+    """Whether a module, or a package around it, is among these."""
+    while module and module not in packages:
+        module = module.rpartition(".")[0]
+    return bool(module)
 
 
 def _take_for_no_users(module: str) -> None:
@@ -575,6 +699,9 @@ def _take_for_no_users(module: str) -> None:
     if file:
         register_plugin_files(file)
 
+
+# The first parts of modules with classes whose types the kernel knows. With as-jax, arrays have classes named as jax's.
+_OF_THE_KERNEL = ("primax.", "builtins", "numpy", "jax")
 
 host = PluginHost()
 host.install()

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from primax.extend.host import metadata
-from primax.extend.host.registry import Entry, Registry
+from primax.extend.host.registry import Entry, Registry, waiting_rules
 from primax.extend.provisional.awaited_rules import Awaited
 
 __all__ = ["PluginRecord"]
@@ -101,6 +101,14 @@ class PluginRecord:
             return None
         return metadata.manifest_triggers(self.manifest, self.home)
 
+    def extends(self, primitive: str, kind: str) -> bool:
+        """Whether its file lists a rule of a kind for a primitive of another plugin."""
+        listed = (self.manifest or {}).get("extends", ())
+        return any(
+            name == primitive and its_kind.partition("[")[0] == kind
+            for name, _, its_kind in (entry.rpartition(" ") for entry in listed)
+        )
+
     @property
     def waits(self) -> bool:
         """Whether no program uses an entry of the plugin yet, and each later use will be noticed."""
@@ -129,7 +137,7 @@ class PluginRecord:
     @property
     def waiting(self) -> list[Awaited]:
         """Its rules that wait for other plugins."""
-        return [] if self.registry is None else self.registry.waiting()
+        return [] if self.registry is None else waiting_rules(self.registry)
 
     @property
     def outranked(self) -> list[Entry]:
@@ -143,38 +151,19 @@ class PluginRecord:
 
     def as_dict(self) -> dict[str, Any]:
         """The record as plain data for JSON."""
-        others: dict[str, list[str]] = {}
-        for entry in self.entries:
-            if entry.what not in ("primitive", "rule", "awaited", "unsupported", "samples") and not entry.outranked:
-                others.setdefault(entry.what + "s", []).append(entry.name)
-        return {
-            "name": self.name,
-            "source": self.source,
-            "distribution": self.distribution,
-            "version": self.version,
-            "entry_point": self.entry_point,
-            "api": self.api,
-            "state": self.state,
-            "reason": self.reason,
-            "traceback": self.traceback,
-            "primitives": self.primitives,
-            "rules": [_rule_as_dict(rule) for rule in self.rules],
-            "unsupported": [
-                {"primitive": entry.name, "kind": entry.kind} for entry in self.entries if entry.what == "unsupported"
-            ],
-            **others,
-            **({"waiting": [_awaited_as_dict(rule) for rule in self.waiting]} if self.waiting else {}),
-            **({"outranked": [_outranked_as_dict(entry) for entry in self.outranked]} if self.outranked else {}),
-        }
+        return import_module("primax.extend.manifests").as_dict(self)  # type: ignore[no-any-return]
 
     def match(self, module: str) -> int:
         """The length of the match between a module's name and this plugin; 0 if the module is not part of it."""
         home = self.module.split(".")
-        parts = module.split(".")
         common = 0
-        while common < min(len(home), len(parts)) and home[common] == parts[common]:
+        for ours, theirs in zip(home, module.split("."), strict=False):
+            if ours != theirs:
+                break
             common += 1
-        return common if self.source != "built-in" or common == len(home) else 0
+        if self.source == "built-in":
+            return common if common == len(home) else 0
+        return 0 if _is_shared(".".join(home[:common])) else common
 
     def give_up(self, state: str, reason: str, error: BaseException | None = None) -> None:
         """Record that the plugin failed or was refused, and the place if an exception has one."""
@@ -200,23 +189,13 @@ class PluginRecord:
         return in_plugin or elsewhere
 
 
+def _is_shared(package: str) -> bool:
+    """Whether an imported package is a namespace, which several distributions may share."""
+    spec = getattr(sys.modules.get(package), "__spec__", None)
+    return spec is not None and spec.origin is None and spec.submodule_search_locations is not None
+
+
 def one_line(error: BaseException) -> str:
     """An exception in one line, such as `ZeroDivisionError: division by zero`."""
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
-
-
-def _outranked_as_dict(entry: Entry) -> dict[str, Any]:
-    by = "" if entry.provenance is None else entry.provenance.plugin
-    return {"what": entry.what, "name": entry.name, "kind": entry.kind, "by": by}
-
-
-def _awaited_as_dict(rule: Awaited) -> dict[str, Any]:
-    return {"primitive": str(rule.primitive), "kind": rule.kind, "plugin": rule.plugin}
-
-
-def _rule_as_dict(rule: Entry) -> dict[str, Any]:
-    """A rule as plain data; with the replaced rule, if there is one."""
-    data = {"primitive": rule.name, "kind": rule.kind, "provenance": str(rule.provenance)}
-    replaced = rule.provenance.replaced if rule.provenance is not None else None
-    return data if replaced is None else {**data, "replaced": str(replaced)}

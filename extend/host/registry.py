@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from primax.core import rules, undo_log
-from primax.core.arguments import nearest
 from primax.core.array_protocol import ArrayProtocol, install_protocol
 from primax.core.avals import AbstractValue, register_aval
 from primax.core.cache import epoch
@@ -25,10 +22,17 @@ from primax.core.operand import install_operators, operator_names
 from primax.core.primitive import Primitive
 from primax.core.rules import Provenance, RuleTable, rule_tables
 from primax.core.trusted_modules import belongs, built_in
+from primax.extend.given_rules import (
+    require_callable,
+    require_known,
+    require_reasons,
+    require_samples,
+    require_type,
+    rules_to_enter,
+)
 from primax.extend.host.contributions import contributions, declared_differences, sample_sources
 from primax.extend.host.override_policy import Consents
 from primax.extend.provisional.awaited_rules import Awaited, awaited_rules
-from primax.extend.provisional.sharding_rule import implied_rule
 
 if TYPE_CHECKING:
     from primax.extend.core.samples import SampleSource
@@ -102,6 +106,7 @@ class Registry:
         self.entries: list[Entry] = []
         self.awaited: list[Awaited] = []
         self.undos: list[Callable[[], None]] = []
+        self.extended: set[Primitive] = set()  # those that the plugin gave rules for while they had no owner
         self.open = True
         self._primitives = primitives
         self._owners = {} if owners is None else owners
@@ -148,17 +153,20 @@ class Registry:
         if not isinstance(override, bool):
             raise TypeError(f"registry.define({primitive}): override must be True or False, got {override!r}")
         where = f"registry.define({primitive})"
-        differs = _require_reasons(f"{where}: differs", {} if differs is None else differs)
+        differs = require_reasons(f"{where}: differs", {} if differs is None else differs)
         if differs and not (override and differs.keys() <= given.keys()):
             raise TypeError(f"{where}: differs must be for rules that are given with override=True, got {[*differs]}")
         not_entered.discard(primitive)
-        rules.loader.load_family(primitive)
+        is_anothers = rules.loader.load_owner(primitive)
         rules.load_plugins()
         unsupported = unsupported or {}
         awaited = awaited_rules(where, primitive, with_plugins)
         flat = rules_to_enter(where, primitive, given, unsupported)
         with undo_log.recording(self.undos):
-            self._claim(primitive)
+            if primitive.plugin is None:
+                self.extended.add(primitive)
+            if not is_anothers:
+                self._claim(primitive)
             for (kind, key), rule in flat.items():
                 self._enter_rule(primitive, rule_tables[kind], key, rule, override, experimental)
             if override:
@@ -172,27 +180,6 @@ class Registry:
             self._log("awaited", self._key_of(primitive), waiting.kind)
         if samples:
             self.samples(primitive, *samples)
-
-    def enter_awaited(self, plugin: str) -> list[str]:
-        """Enter the rules that wait for a plugin, which is active; returns what is wrong with the others."""
-        faults = []
-        for rule in [rule for rule in self.waiting() if rule.plugin == plugin]:
-            entry, fault = ("rule", self._key_of(rule.primitive), rule.kind), rule.fault()
-            self.entries = [e for e in self.entries if e[:3] != entry]  # of a table that is gone
-            try:
-                if not fault:
-                    table = rule_tables[rule.kind]
-                    with undo_log.recording(self.undos):
-                        self._enter_rule(rule.primitive, table, rule.primitive, rule.rule, False, False)
-            except (PluginError, TypeError) as error:
-                fault = str(error)
-            faults += [f"plugin {self.plugin!r}: registry.define({rule.primitive}): {fault}"] if fault else []
-        return faults
-
-    def waiting(self) -> list[Awaited]:
-        """The rules that wait for plugins, without those that are entered."""
-        tables = [(rule, rule_tables.get(rule.kind)) for rule in self.awaited]
-        return [r for r, t in tables if t is None or getattr(t.sources.get(r.primitive), "plugin", "") != self.plugin]
 
     def samples(self, primitive: Primitive, *samples: SampleSource) -> None:
         """Add samples of a primitive for the conformance kit.
@@ -250,14 +237,14 @@ class Registry:
         where = "registry.array_protocol"
         if not (isinstance(aval_type, type) and issubclass(aval_type, AbstractValue)):
             raise TypeError(f"{where}: aval_type must be a subclass of AbstractValue, got {aval_type!r}")
-        _require_known(f"{where}: functions", functions, ArrayProtocol._fields)
+        require_known(f"{where}: functions", functions, ArrayProtocol._fields)
         missing = [name for name in _REQUIRED if name not in functions]
         if missing:
             raise TypeError(f"{where}({aval_type.__name__}): {', '.join(missing)} must be given")
-        _require_callable(where, functions)
+        require_callable(where, functions)
         note_experimental("custom aval types", self.plugin, experimental)
         if self._may_enter("protocol", aval_type, lazy_entries["protocol"], override):
-            with self._entering("protocol", aval_type, functions["zeros"]):
+            with self._entering("protocol", aval_type, functions["zeros"], lazy_entries["protocol"]):
                 install_protocol(aval_type, ArrayProtocol(**functions), override=override)
 
     def operators(self, *, override: bool = False, **functions: Callable[..., Any]) -> None:
@@ -273,11 +260,11 @@ class Registry:
           PluginError: another plugin supplies an operator and `override` is False.
         """
         self._require_open("operators")
-        _require_known("registry.operators: operators", functions, operator_names)
-        _require_callable("registry.operators", functions)
+        require_known("registry.operators: operators", functions, operator_names)
+        require_callable("registry.operators", functions)
         for name, function in functions.items():
             if self._may_enter("operator", name, lazy_entries["operator"], override):
-                with self._entering("operator", name, function):
+                with self._entering("operator", name, function, lazy_entries["operator"]):
                     install_operators({name: function})
 
     def functions(self, **functions: Callable[..., Any]) -> None:
@@ -292,7 +279,7 @@ class Registry:
           PluginError: the plugin has offered a function of that name already.
         """
         self._require_open("functions")
-        _require_callable("registry.functions", functions)
+        require_callable("registry.functions", functions)
         with undo_log.recording(self.undos):
             for name, function in functions.items():
                 if name.startswith("_"):
@@ -326,7 +313,7 @@ class Registry:
         """
         self._require_open("effect")
         if not isinstance(kind, type) or self._may_enter("effect", kind, lazy_entries["effect"], override):
-            with self._entering("effect", kind, None):
+            with self._entering("effect", kind, None, lazy_entries["effect"]):
                 register_effect(kind, ordered=ordered, control_flow=control_flow, custom_derivatives=custom_derivatives)
 
     def aval(self, python_type: type, handler: Callable[[Any], AbstractValue], *, override: bool = False) -> None:
@@ -344,9 +331,9 @@ class Registry:
         self._require_open("aval")
         if not isinstance(python_type, type):
             raise TypeError(f"registry.aval: python_type must be a class, got {python_type!r}")
-        _require_callable("registry.aval", {"handler": handler})
+        require_callable("registry.aval", {"handler": handler})
         if self._may_enter("aval", python_type, lazy_entries["aval"], override):
-            with self._entering("aval", python_type, handler):
+            with self._entering("aval", python_type, handler, lazy_entries["aval"]):
                 register_aval(python_type, handler)
 
     def enter(
@@ -368,18 +355,18 @@ class Registry:
           PluginError: the name is taken and `override` is False.
         """
         self._require_open("enter")
-        _require_type("registry.enter: table must be a dictionary", table, MutableMapping)
-        _require_type("registry.enter: what must be a string", what, str)
-        _require_type("registry.enter: name must be a string", name, str)
+        require_type("registry.enter: table must be a dictionary", table, MutableMapping)
+        require_type("registry.enter: what must be a string", what, str)
+        require_type("registry.enter: name must be a string", name, str)
         if not isinstance(table, Table):
             if self._may_enter(what, name, table, override):
-                with self._entering(what, name, value):
+                with self._entering(what, name, value, table):
                     undo_log.put(table, name, value)
             return
         if what != table.what:
             raise TypeError(f"registry.enter: what must be {table.what!r}, as the table says, got {what!r}")
         if self._may_enter(what, name, table.lazy, override):
-            with self._entering(what, name, value, table.home):
+            with self._entering(what, name, value, table.lazy, table.home):
                 table[name] = value
 
     def roll_back(self) -> None:
@@ -473,15 +460,11 @@ class Registry:
                 f"plugin {self.plugin!r} may not replace the {table.kind} rule of {name_of_key(key)}, "
                 f"{current}, unless it passes override=True"
             )
-        if current is not None:
-            refusal = rules.loader.refusal(primitive.plugin, current)
-            if refusal:
-                raise RefusedError(
-                    f"plugin {self.plugin!r} may not replace the {table.kind} rule of {name_of_key(key)}, "
-                    f"{current}, {refusal}"
-                )
-            if self._is_outranked(current):
-                self._log("rule", self._key_of(primitive), _shown_kind(table, key), current, outranked=True)
+        in_place_of = current or table.default_of(key)
+        if in_place_of is not None:
+            what = f"the {table.kind if current else 'lowering'} rule of {name_of_key(key) if current else primitive}"
+            if not rules.loader.may_replace(what, primitive.plugin, in_place_of):
+                self._log("rule", self._key_of(primitive), _shown_kind(table, key), in_place_of, outranked=True)
                 return
         table.register(key, rule, plugin=self.plugin, override=override, experimental=experimental)
         provenance = table.sources[key] = self._placed(table.sources[key], rule)
@@ -501,9 +484,6 @@ class Registry:
         who = author()
         return provenance._replace(file=who.file, line=who.line)
 
-    def _is_outranked(self, current: Provenance) -> bool:
-        return self._consents is not None and self._consents.is_outranked(self.plugin, current)
-
     def _may_enter(self, what: str, key: Any, held: LazyEntries | MutableMapping[str, Any], override: bool) -> bool:
         """Whether to enter something that is not a rule: False if the user gives priority to the plugin of the present
         entry.
@@ -517,52 +497,104 @@ class Registry:
         Raises:
           RefusedError: there is an entry already, and `override` is False or the plugin has no consent.
         """
+        loader = rules.loader
         if isinstance(held, LazyEntries):
+            if isinstance(key, type):
+                loader.load_owner(key)
             held.unhide(key)
-            held = held.table
-        if key not in held:
+        holding = self._owners.get((_in_full(what, held), key))
+        if key not in (held.table if isinstance(held, LazyEntries) else held):
             return True
-        holding = self._owners.get((what, key))
-        name, source = _name_of(key), str(holding.current) if holding is not None else "given by primax itself"
+        source = str(holding.current) if holding is not None else "given by primax itself"
         if not override:
             raise RefusedError(
-                f"plugin {self.plugin!r} may not replace the {what} {name!r}, {source}, unless it passes override=True"
+                f"plugin {self.plugin!r} may not replace the {what} {name_of_entry(key)!r}, {source}, unless it passes "
+                "override=True"
             )
-        if holding is None and not (isinstance(key, type) and key.__module__.startswith(_OF_THE_KERNEL)):
-            return True
-        if holding is None:
-            holding = Holding("primax", Provenance("primax", "", 0))
-        refusal = rules.loader.refusal(holding.owner, holding.current)
-        if refusal:
-            raise RefusedError(f"plugin {self.plugin!r} may not replace the {what} {name!r}, {source}, {refusal}")
-        if self._is_outranked(holding.current):
-            self._log(what, name, "", holding.current, outranked=True)
-            return False
-        return True
+        if isinstance(held, LazyEntries):
+            allowed = loader.may_enter(held.what, key)
+        else:
+            what_it_is = f"the {what} {name_of_entry(key)!r}"
+            allowed = holding is None or loader.may_replace(what_it_is, holding.owner, holding.current)
+        if not allowed and holding is not None:
+            self._log(what, name_of_entry(key), "", holding.current, outranked=True)
+        return allowed
 
     @contextmanager
-    def _entering(self, what: str, key: Any, value: Any, home: str = "") -> Iterator[None]:
+    def _entering(
+        self, what: str, key: Any, value: Any, held: LazyEntries | MutableMapping[str, Any], home: str = ""
+    ) -> Iterator[None]:
         """A `with` block that enters a value: the entry can be undone, is listed, and belongs to this plugin.
 
         Args:
           what: the kind of value, in one word.
           key: its name or class.
           value: the value.
+          held: the table.
           home: the module that has the table; not used if the key is a class.
         """
+        in_full = _in_full(what, held)
+        before = self._owners.get((in_full, key))
         with undo_log.recording(self.undos):
             yield
-            before = self._owners.get((what, key))
-            replaced = None if before is None else before.current._replace(replaced=None)
             file, line = rules.location(value)
             if not line:
                 who = author()
                 file, line = who.file, who.line
-            origin = "given" if before is None else "overridden"
-            provenance = Provenance(self.plugin, file, line, origin, replaced)
-            owner = self.plugin if before is None else before.owner
-            undo_log.put(self._owners, (what, key), Holding(owner, provenance))
-        self._log(what, _name_of(key), "", provenance, key.__module__ if isinstance(key, type) else home)
+            provenance = hold(self._owners, self.plugin, in_full, key, before, (file, line))
+        self._log(what, name_of_entry(key), "", provenance, key.__module__ if isinstance(key, type) else home)
+
+
+def _in_full(what: str, held: LazyEntries | MutableMapping[str, Any]) -> str:
+    """The kind of an entry, with the module of its table if there may be several tables of this kind."""
+    return held.what if isinstance(held, LazyEntries) else what
+
+
+def hold(
+    owners: dict[tuple[str, Any], Holding],
+    plugin: str,
+    what: str,
+    key: Any,
+    before: Holding | None,
+    place: tuple[str, int],
+) -> Provenance:
+    """Record, reversibly, that a plugin has entered something in a table.
+
+    Args:
+      owners: the record.
+      plugin: the plugin.
+      what: the kind of the entry.
+      key: its name or class.
+      before: who held the entry before.
+      place: the file and line.
+    """
+    replaced = None if before is None else before.current._replace(replaced=None)
+    provenance = Provenance(plugin, *place, "given" if before is None else "overridden", replaced)
+    undo_log.put(owners, (what, key), Holding(plugin if before is None else before.owner, provenance))
+    return provenance
+
+
+def waiting_rules(registry: Registry) -> list[Awaited]:
+    """The rules of a plugin that wait for other plugins, without those that are entered."""
+    tables = [(rule, rule_tables.get(rule.kind)) for rule in registry.awaited]
+    return [r for r, t in tables if t is None or getattr(t.sources.get(r.primitive), "plugin", "") != registry.plugin]
+
+
+def enter_awaited(registry: Registry, plugin: str) -> list[str]:
+    """Enter the rules that wait for a plugin, which is active; returns what is wrong with the others."""
+    faults = []
+    for rule in [rule for rule in waiting_rules(registry) if rule.plugin == plugin]:
+        entry, fault = ("rule", registry._key_of(rule.primitive), rule.kind), rule.fault()
+        registry.entries = [e for e in registry.entries if e[:3] != entry]  # of a table that is gone
+        try:
+            if not fault:
+                table = rule_tables[rule.kind]
+                with undo_log.recording(registry.undos):
+                    registry._enter_rule(rule.primitive, table, rule.primitive, rule.rule, False, False)
+        except (PluginError, TypeError) as error:
+            fault = str(error)
+        faults += [f"plugin {registry.plugin!r}: registry.define({rule.primitive}): {fault}"] if fault else []
+    return faults
 
 
 def find_primitive(primitives: Mapping[str, Primitive], name: str) -> Primitive | None:
@@ -585,119 +617,9 @@ def find_primitive(primitives: Mapping[str, Primitive], name: str) -> Primitive 
     return primitive
 
 
-# The first parts of modules with classes whose types the kernel knows. With as-jax, arrays have classes named as jax's.
-_OF_THE_KERNEL = ("primax.", "builtins", "numpy", "jax")
-
-
 def _shown_kind(table: RuleTable, key: Any) -> str:
     return f"{table.kind}[{key[1]}]" if isinstance(key, tuple) else table.kind
 
 
-def _name_of(key: Any) -> str:
+def name_of_entry(key: Any) -> str:
     return key.__name__ if isinstance(key, type) else str(key)
-
-
-def _on(key: Any) -> str:
-    return f" for platform {key[1]!r}" if isinstance(key, tuple) else ""
-
-
-def rules_to_enter(
-    where: str, primitive: Primitive, given_rules: Mapping[str, Any], unsupported: Mapping[str, str]
-) -> dict[tuple[str, Any], Callable[..., Any]]:
-    """Rules by kind and table key, checked, and derived where a derivation was given.
-
-    Args:
-      where: the called function, for messages.
-      primitive: the primitive of the rules.
-      given_rules: rules and derivations by kind; lowerings may be mappings from platforms.
-      unsupported: reasons by kind.
-
-    Raises:
-      TypeError: a kind is unknown, or given and unsupported; a rule is not a function; a reason is not a text.
-    """
-    _require_known(f"{where}: rule kinds", (*given_rules, *unsupported), rule_tables)
-    entries = {}
-    for (kind, key), rule in _flatten(where, primitive, given_rules):
-        resolved = rules.resolved(where, rule, primitive, kind, given_rules)
-        if not callable(resolved):
-            raise TypeError(
-                f"{where}: the {kind} rule{_on(key)} must be a function {rule_tables[kind].signature}, got {rule!r}"
-            )
-        if kind in unsupported:
-            raise TypeError(f"{where}: {kind} is given and declared unsupported")
-        entries[kind, key] = resolved
-    implied = implied_rule({kind: rule for (kind, _), rule in entries.items()})
-    if implied is not None and "sharding" not in unsupported:
-        entries.setdefault(("sharding", primitive), implied)
-    for kind, reason in unsupported.items():
-        if not (isinstance(reason, str) and reason):
-            raise TypeError(f"{where}: the reason why {kind} is unsupported must be text, got {reason!r}")
-    return entries
-
-
-_PLACE = r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*"
-
-
-def require_samples(where: str, samples: Iterable[Any]) -> None:
-    """Check the sources of samples.
-
-    Raises:
-      TypeError: a source is neither a `Sample`, nor a function, nor a text `"module:attribute"`.
-    """
-    for sample in samples:
-        if isinstance(sample, str):
-            if not re.fullmatch(_PLACE, sample):
-                raise TypeError(f"{where}: samples must say where they are as 'module:attribute', got {sample!r}")
-        elif not (callable(sample) or isinstance(sample, import_module("primax.extend.core.samples").Sample)):
-            raise TypeError(f"{where}: samples must be Samples or functions that return some, got {sample!r}")
-
-
-def _flatten(where: str, primitive: Primitive, given_rules: Mapping[str, Any]) -> Iterator[tuple[tuple[str, Any], Any]]:
-    """Rules by kind and table key, with a separate key for each platform."""
-    for kind, rule in given_rules.items():
-        if rule is None:
-            continue
-        if kind == "lowering" and isinstance(rule, Mapping):
-            for platform, one in rule.items():
-                if one is None:
-                    continue
-                if platform is not None and not isinstance(platform, str):
-                    raise TypeError(f"{where}: platforms of lowerings must be strings or None, got {platform!r}")
-                yield (kind, primitive if platform is None else (primitive, platform)), one
-        else:
-            yield (kind, primitive), rule
-
-
-def _require_known(where: str, names: Iterable[str], known: Collection[str]) -> None:
-    unknown = next((name for name in names if name not in known), None)
-    if unknown is not None:
-        listed = sorted(known) if isinstance(known, frozenset) else list(known)
-        hint = nearest(unknown, listed)
-        if hint and len(listed) > 40:
-            raise TypeError(f"{where} must be known ones, got {unknown!r}{hint}")
-        raise TypeError(f"{where} must be among {', '.join(listed)}, got {unknown!r}{hint}")
-
-
-def _require_reasons(where: str, reasons: Any) -> dict[str, str]:
-    """A mapping from kinds of rules to reasons.
-
-    Raises:
-      TypeError: it is not one.
-    """
-    _require_type(f"{where} must be a mapping from kinds of rules to reasons", reasons, Mapping)
-    _require_known(f"{where}: rule kinds", reasons, rule_tables)
-    for kind, reason in reasons.items():
-        if not (isinstance(reason, str) and reason):
-            raise TypeError(f"{where} must give the reason for {kind} as text, got {reason!r}")
-    return dict(reasons)
-
-
-def _require_type(must: str, value: Any, kind: type) -> None:
-    if not isinstance(value, kind):
-        raise TypeError(f"{must}, got {value!r}")
-
-
-def _require_callable(where: str, functions: Mapping[str, Any]) -> None:
-    for name, function in functions.items():
-        if not callable(function):
-            raise TypeError(f"{where}: {name} must be a function, got {function!r}")

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from typing import Any
 
+from primax.core import undo_log
 from primax.extend.host.plugin_host import PluginRecord, host
 
-__all__ = ["allow_overrides", "load_plugin", "plugin_of", "register", "unregister"]
+__all__ = ["allow_overrides", "enter_reversibly", "load_plugin", "plugin_of", "register", "unregister"]
 
 
 def plugin_of(module: str) -> str | None:
     """The name of the installed or registered plugin that a module belongs to; None if it is in none."""
     best = max(host.records(), key=lambda record: record.match(module), default=None)
     return best.name if best is not None and best.match(module) else None
+
+
+def enter_reversibly(table: MutableMapping[Any, Any], key: Any, value: Any) -> None:
+    """`table[key] = value`, which the host undoes if a plugin that led to it fails."""
+    undo_log.put(table, key, value)
 
 
 def load_plugin(name: str) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from primax.core import _jaxlib
@@ -13,13 +14,15 @@ from primax.core.diagnostics import shorten
 from primax.core.dtypes import canonicalize_dtype
 from primax.core.errors import RuleError
 from primax.core.placement import without_placement
+from primax.core.rules import impl_rules, lowering_rules
+from primax.core.trace_state import thread
 from primax.extend.stablehlo.shape_ops import broadcast_in_dim
 from primax.interpreters.runtime.extended_array import physical_aval
 from primax.interpreters.runtime.ir_types import cached_ir_type
 from primax.interpreters.runtime.lowering import LoweringRuleContext, inline_jaxpr, rule_of
 from primax.interpreters.staging import trace_to_jaxpr
 
-__all__ = ["broadcast_scalar", "lower_fun", "nary"]
+__all__ = ["broadcast_scalar", "lower_fun", "nary", "operations_of"]
 
 
 def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callable[..., list[Any]]:
@@ -48,7 +51,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callabl
             ins, outs = list(map(physical_aval, ins)), list(map(physical_aval, outs))
         # A program may be lowered outside of the `enable_x64` block in which it was traced.
         wide = enable_x64.value or any(canonicalize_dtype(aval.dtype) != aval.dtype for aval in (*ins, *outs))
-        with enable_x64(wide):
+        with enable_x64(wide), _mesh_axes(ctx.module_context):
             closed = trace_to_jaxpr(run, ins, name_of(fun))
         return inline_jaxpr(ctx, closed, args)
 
@@ -56,6 +59,33 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callabl
     rule.func = fun  # type: ignore[attr-defined]
     rule.by_tracing = True  # type: ignore[attr-defined]
     return rule
+
+
+def operations_of(primitive: Any) -> Any:
+    """What a primitive does, as a function of arrays in primax operations, from its lowering; None if that is unknown.
+
+    An impl is such a function only if the lowering is derived from it, since it may compute with NumPy.
+    """
+    lowering: Any = lowering_rules.functions.get(primitive)
+    impl = impl_rules.functions.get(primitive)
+    if impl is not None and getattr(lowering, "func", None) is impl:
+        return impl
+    by_tracing = getattr(lowering, "by_tracing", False) and not getattr(lowering, "physical", False)
+    return lowering.func if by_tracing else None
+
+
+@contextmanager
+def _mesh_axes(module: Any) -> Iterator[None]:
+    """A `with` block with the names of the axes of a mesh along which the lowered program is that of one device."""
+    manual = None if module.spmd is None else module.spmd.manual
+    before = thread.axes
+    if manual is not None:
+        mesh, names = manual
+        thread.axes = {**before, **{name: mesh.shape[name] for name in names}}
+    try:
+        yield
+    finally:
+        thread.axes = before
 
 
 def nary(op_name: str, **attributes: Callable[[], Any]) -> Callable[..., Any]:

@@ -35,7 +35,7 @@ def check_close_over(case: Case) -> None:
         raise NotRun("the sample holds no program; one that does shows it")
     native = case.native
     numbers = _numbers(case)
-    captured = [np.asarray(x.val, x.aval.dtype) for x in numbers] or [np.float32(0.0)]
+    captured: list[Any] = [np.asarray(x.val, x.aval.dtype) for x in numbers] or [np.float32(0.0)]
     position = len(native.args)
 
     def run(*xs: Any) -> list[Any]:

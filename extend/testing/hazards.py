@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,7 @@ def check_makes_nan(case: Case) -> None:
 def _hard_operands(case: Case) -> Iterator[tuple[str, list[Any]]]:
     """Operands of the sample's types without NaN, for which functions often have no value."""
     native = case.native
-    changes = {
+    changes: dict[str, Callable[[Any], Any]] = {
         "the operands of the sample": lambda x: x,
         "operands of the other sign": lambda x: -x,
         "zeros": lambda x: 0 * x,

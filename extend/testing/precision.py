@@ -22,14 +22,19 @@ _NARROW = {"float64": np.float32, "complex128": np.complex64}
 
 
 def check_own_dtype(case: Case) -> None:
-    """Derivatives in the sample's dtype, at most float32, have that dtype and agree with those in double precision."""
+    """Derivatives in the sample's dtype, at most float32, have that dtype and agree with those in double precision.
+
+    A primitive that holds programs has their dtypes. If these are at most float32, its derivatives must have them, and
+    the same values, also with 64-bit types enabled.
+    """
     require_derivatives(case)
     if case.sample.invariants is not None:
         raise NotRun("the arguments do not determine the results")
     wide, narrow = case.double, _narrow(case)
     if narrow is None:
-        raise NotRun("it accepts only double precision")
-    if [getattr(x, "dtype", None) for x in wide.args] == [getattr(x, "dtype", None) for x in narrow.args]:
+        raise NotRun("its program takes double precision" if case.programs else "it accepts only double precision")
+    types_of_args = [[getattr(x, "dtype", None) for x in setting.args] for setting in (wide, narrow)]
+    if not case.programs and types_of_args[0] == types_of_args[1]:
         raise NotRun("it accepts only the precision of the sample")
     ways = [] if case.reverse_only else ["forward"]
     if narrow.smooth and not case.has_unsupported_transpose:
@@ -44,7 +49,7 @@ def check_own_dtype(case: Case) -> None:
 
 def _narrow(case: Case) -> Setting | None:
     """The sample in its own dtype, but at most single precision, with 64-bit types enabled to reveal wide constants."""
-    if case.programs:
+    if case.holds_wide_program:
         return None
     args = [
         x.astype(_NARROW.get(x.dtype.name, x.dtype)) if is_array_type(a) and is_inexact(x) else x
@@ -68,7 +73,9 @@ def _derivatives(narrow: Setting, ways: Sequence[str]) -> Parts:
 def _in_double(narrow: Setting, wide: Setting, way: str) -> list[Any]:
     """Tangents or cotangents in double precision, at the point and along the direction of the narrow setting."""
     along = "tangents" if way == "forward" else "cotangents"
-    exact = [double(x) if is_array_type(a) else x for x, a in zip(narrow.args, narrow.avals, strict=True)]
+    exact = narrow.args
+    if not narrow.case.programs:
+        exact = [double(x) if is_array_type(a) else x for x, a in zip(narrow.args, narrow.avals, strict=True)]
     pairs = zip(getattr(narrow, along), getattr(wide, along), strict=True)
     results: list[Any] = getattr(wide, way)(*exact, *(t.astype(like.dtype) for t, like in pairs))
     return results[len(narrow.out_avals) :] if way == "forward" else results

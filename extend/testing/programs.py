@@ -49,6 +49,7 @@ def quickly_compiled(closed: ClosedJaxpr, site: DeviceAssignment) -> Executable:
 def compiled_quickly(lowered: Lowered) -> Executable:
     """A lowered program that was compiled quickly and may run slowly."""
     target = lowered.target
+    assert not isinstance(target.site, str)
     if target.site.platform != "cpu":
         return compile(lowered)
     try:

@@ -17,6 +17,7 @@ from primax.core.arguments import nearest
 from primax.core.diagnostics import name_of_key
 from primax.core.primitive import Primitive
 from primax.core.rules import load_plugins, rule_tables
+from primax.extend import manifests
 from primax.extend.core.samples import Sample, samples_of
 from primax.extend.host import metadata
 from primax.extend.host.plugin_host import host
@@ -438,7 +439,7 @@ def iter_checks(*targets: Any, only: Iterable[str] | None = None) -> Iterator[Ch
 
 def _check_of_metadata(name: str) -> Check:
     record = host.record(name)
-    want = metadata.describe(record.entries)
+    want = manifests.describe(record.entries)
     try:
         description = metadata.read(record.module, name)
     except ValueError as error:
@@ -446,7 +447,7 @@ def _check_of_metadata(name: str) -> Check:
     if description is None:
         hint = f"there is no {metadata.FILE} in its package, so every program imports the plugin; the file would be: "
         return Check(None, "metadata", None, "", name, hint + json.dumps(want))
-    want = {**metadata.flags(description), **want}
+    want = {**manifests.flags(description), **want}
     if description != want:
         problem = f"{name}: {metadata.FILE} must be {json.dumps(want)}, got {description}"
         return Check(None, "metadata", None, problem, name)

@@ -21,6 +21,7 @@ from primax.extend.held_programs import (
     sections,
     tangents_of,
     trimmed,
+    without_effects,
 )
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
@@ -238,13 +239,22 @@ def _known(unknown: Sequence[bool], params: dict[str, Any]) -> _Known:
 
 
 def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any, Any]:
-    """A separate loop computes the known values. The rest is the whole loop, which computes them again."""
+    """A separate loop computes the known values. The rest is the whole loop, which computes them again without the
+    effects that the first had."""
     known = _known(unknown_in, eqn.params)
     if not known.exists:
         return None, eqn, [True] * len(eqn.outvars)
+    if eqn.effects and any(without_effects(known.params[name]).effects for name in ("cond_jaxpr", "body_jaxpr")):
+        return None, eqn, [True] * len(eqn.outvars)
     rest = [v if u else core.DropVar(v.aval) for v, u in zip(eqn.outvars, known.carry_unknown, strict=True)]
-    known_eqn = cut(eqn, known.takes, [not u for u in known.carry_unknown], known.params, _effects(**known.params))
-    return known_eqn, eqn.replace(outvars=rest), known.carry_unknown
+    effects = _effects(**known.params)
+    known_eqn = cut(eqn, known.takes, [not u for u in known.carry_unknown], known.params, effects)
+    if not effects:
+        return known_eqn, eqn.replace(outvars=rest), known.carry_unknown
+    consts_unknown = sections(unknown_in, eqn.params["cond_nconsts"], eqn.params["body_nconsts"])[1]
+    body = without_effects(eqn.params["body_jaxpr"], [*consts_unknown, *known.carry_unknown])
+    params = {**eqn.params, "cond_jaxpr": without_effects(eqn.params["cond_jaxpr"]), "body_jaxpr": body}
+    return known_eqn, eqn.replace(outvars=rest, params=params, effects=_effects(**params)), known.carry_unknown
 
 
 def _transpose(cts: Any, *args: Any, **params: Any) -> list[Any]:

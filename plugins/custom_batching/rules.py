@@ -26,6 +26,8 @@ from primax.extend.held_programs import (
     nonzero_flags,
     sections,
     tangents_of,
+    trimmed,
+    without_effects,
 )
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
@@ -100,11 +102,12 @@ class _Split:
 
     def __init__(self, unknown: Sequence[bool], params: dict[str, Any]) -> None:
         call, rule, name = params["call"], params["rule"], params["name"]
-        self.unknown_out = pe.partial_eval_jaxpr(call, unknown).unknown_out
+        split = pe.partial_eval_jaxpr(call, unknown)
+        self.unknown_out = split.unknown_out
         known_out = [not u for u in self.unknown_out]
         absent = list(compress(call.in_avals, unknown))
-        known, _ = core.dce_jaxpr(call.jaxpr, known_out, [not u for u in unknown])
-        rest, _ = core.dce_jaxpr(call.jaxpr, self.unknown_out, True)
+        known, _ = trimmed(split.known, [i < sum(known_out) for i in range(len(split.known.out_avals))], True)
+        rest, _ = trimmed(without_effects(call, unknown), self.unknown_out, True)
 
         def known_rule(size: int, batched: Sequence[bool], values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
             zeros = [(ad.zeros_like_aval(aval), False) for aval in absent]
@@ -114,8 +117,8 @@ class _Split:
         def rest_rule(size: int, batched: Sequence[bool], values: Sequence[Any]) -> tuple[list[Any], list[bool]]:
             return _picked(rule(size, batched, values), self.unknown_out)
 
-        self.known = {"call": core.ClosedJaxpr(known, call.consts), "rule": known_rule, "name": name}
-        self.rest = {"call": core.ClosedJaxpr(rest, call.consts), "rule": rest_rule, "name": name}
+        self.known = {"call": known, "rule": known_rule, "name": name}
+        self.rest = {"call": rest, "rule": rest_rule, "name": name}
 
 
 def _picked(results: tuple[list[Any], list[bool]], flags: Sequence[bool]) -> tuple[list[Any], list[bool]]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from primax.extend import dtypes
 from primax.extend.core import tree
 from primax.extend.provisional.arguments import check_function
+from primax.extend.provisional.records import enter_reversibly
 
 
 class _Known(NamedTuple):
@@ -61,7 +62,8 @@ def register_pytree_node_serialization(
             f"{name}: {nodetype.__name__} and {serialized_name!r} must be new, got a second registration of one of them"
         )
     known = _Known(nodetype, serialized_name, serialize_auxdata, deserialize_auxdata, from_children)
-    _by_class[nodetype] = _by_name[serialized_name] = known
+    enter_reversibly(_by_class, nodetype, known)
+    enter_reversibly(_by_name, serialized_name, known)
     return nodetype
 
 

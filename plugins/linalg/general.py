@@ -174,7 +174,7 @@ def _eig_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
     """
     (x,), (t,) = primals, tangents
     outs = eig_p.bind(x, **params)
-    if type(t) is ad.Zero:
+    if type(t) is ad.Zero or 0 in get_aval(x).shape:
         return outs, [ad.Zero.from_primal_value(out) for out in outs]
     if len(outs) > 1 and not params["enable_eigvec_derivs"]:
         raise NotImplementedError(

@@ -498,8 +498,14 @@ def _batch(primitive: Any) -> Callable[..., Any]:
     return batch
 
 
-def _quotients_abstract_eval(w: ShapedArray, blocks: ShapedArray, change: ShapedArray, **params: Any) -> ShapedArray:
+def _quotients_abstract_eval(
+    w: ShapedArray, blocks: ShapedArray, change: ShapedArray, *, by: str, **params: Any
+) -> ShapedArray:
     _require_parts("spectral_quotients", w, [blocks, change])
+    if by != "column" and change.shape[-2] != w.shape[-1]:
+        raise TypeError(
+            f"spectral_quotients: the change must have a row for each of {w.str_short()}, got {change.str_short()}"
+        )
     return ShapedArray(change.shape, change.dtype)
 
 

@@ -34,7 +34,7 @@ class Loader(rules.NoPlugins):
         self.changes += bool(requested)
         return bool(requested)
 
-    def entered(self) -> None:
+    def entered(self, what: str, key: Any) -> None:
         self.entries += 1
 
 

@@ -45,7 +45,10 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
     },
     "docs/porting.md": {"mine": "it shows how a primitive is claimed, and has an impl alone"},
     "docs/symbolic-shapes.md": {"twice": "it shows a lowering rule, and has no derivatives"},
-    "docs/test-a-primitive.md": {"decay": [Sample([X], {"rate": 0.7})], "halve": "it shows how a mistake is found"},
+    "docs/test-a-primitive.md": {
+        "decay": [Sample([X], {"rate": 0.7}, skip={"bounds": "the page shows a wrong rule"})],
+        "halve": "it shows how a mistake is found",
+    },
     "docs/write-a-primitive.md": {
         "length": [Sample([X, Y])],
         "rigid": "it shows how a derivation fails",

@@ -9,7 +9,10 @@ import pytest
 
 import primax as px
 import primax.numpy as pnp
+from primax import lax
+from primax.errors import MissingRuleError
 from primax.extend import Interpreter, core, decompose, define_primitive, derive, replay
+from primax.extend.interpreters import mlir
 
 FROM_IMPL = derive.from_impl
 X = np.float32([1.0, 2.0])
@@ -96,3 +99,47 @@ def test_what_cannot_be_decomposed_is_named_with_its_line():
 def test_what_is_no_primitive_is_refused():
     with pytest.raises(TypeError, match="decompose: to must hold primitives or their names, got 3"):
         decompose(px.make_jaxpr(pnp.sin)(1.0), to=[3])
+
+
+def square(x):
+    return px.jit(lambda x: lax.scan(lambda c, y: (c + twist_p.bind(y, k=3.0)[0], None), 0.0, x)[0] + pnp.exp(x[0]))(x)
+
+
+@pytest.mark.parametrize(
+    "away, left",
+    [
+        ("jit", ["scan", "twist"]),
+        (twist_p, ["jit", "scan"]),
+        ([twist_p, "calls"], ["scan"]),
+        (["twist", lambda eqn: eqn.primitive.name == "jit"], ["scan"]),
+        ([], ["jit", "scan", "twist"]),
+    ],
+)
+def test_what_is_named_is_decomposed_away_wherever_it_is(away, left):
+    made = decompose(px.make_jaxpr(square)(X), away=away)
+    text = str(made)
+    assert [name for name in ("jit", "scan", "twist") if f"= {name}" in text] == left
+    np.testing.assert_allclose(core.eval_jaxpr(made.jaxpr, made.consts, X), [square(X)], rtol=1e-6)
+
+
+def test_a_mapped_primitive_and_one_that_a_function_lowers_are_decomposed_away():
+    closed = px.make_jaxpr(px.vmap(lambda x: twist_p.bind(x, k=3.0)))(X)
+    assert names(decompose(closed, away="twist")) == ["mul", "exp"]
+    cube_p = define_primitive("cube", impl=np.square, abstract_eval=lambda x: x, lowering=mlir.lower_fun(cube, False))
+    assert names(decompose(px.make_jaxpr(cube_p.bind)(X), away=cube_p)) == ["mul", "mul"]
+
+
+def cube(x):
+    return x * x * x
+
+
+def test_what_cannot_be_decomposed_away_is_said():
+    closed = px.make_jaxpr(square)(X)
+    with pytest.raises(MissingRuleError, match="decompose: exp, scan must have a decomposition:\n  exp"):
+        decompose(closed, away=["exp", "scan"])
+    with pytest.raises(ValueError, match="decompose: away must name primitives or plugins, got 'jjit'"):
+        decompose(closed, away="jjit")
+    with pytest.raises(TypeError, match=r"decompose: away must hold primitives, names .*, got 3"):
+        decompose(closed, away=[3])
+    with pytest.raises(TypeError, match="decompose: one of to and away must be given, got to=None and away=None"):
+        decompose(closed)

@@ -62,6 +62,32 @@ def test_a_half_that_is_nothing_is_none() -> None:
     assert all_known.rest([], eqn.params, core.no_effects) is None
 
 
+def test_a_program_without_effects_computes_the_same_and_keeps_what_it_needs() -> None:
+    def f(x: Any, y: Any) -> Any:
+        px.debug.print("{}", x)
+        px.io_callback(np.sin, px.ShapeDtypeStruct((2,), "float32"), y)
+        needed = px.io_callback(np.sin, px.ShapeDtypeStruct((2,), "float32"), x)
+        inner = px.jit(lambda x: (px.debug.print("{}", x), px.lax.map(lambda e: (px.debug.print("e"), 2 * e)[1], x))[1])
+        return needed + inner(x), y
+
+    closed = px.make_jaxpr(f)(X, X)
+    pure = held_programs.without_effects(closed)
+    core.check_jaxpr(pure.jaxpr)
+    assert [eqn.primitive.name for eqn in pure.eqns] == ["io_callback", "jit", "add"]
+    assert [str(effect) for effect in pure.effects] == ["IO"]
+    assert "debug_callback" not in str(pure)
+    np.testing.assert_allclose(core.eval_jaxpr(pure.jaxpr, pure.consts, X, X)[0], np.sin(X) + 2 * X, rtol=1e-6)
+    assert held_programs.without_effects(closed) is pure
+    assert held_programs.without_effects(quiet := px.make_jaxpr(pnp.sin)(X)) is quiet
+
+
+def test_effects_of_what_is_unknown_stay() -> None:
+    closed = px.make_jaxpr(lambda x, y: (px.debug.print("x {}", x), px.debug.print("y {}", y), x * y)[2])(X, X)
+    once = held_programs.without_effects(closed, [False, True])
+    assert [str(eqn.params["callback"]) for eqn in once.eqns if eqn.effects] == ["print('y {}')"]
+    np.testing.assert_allclose(core.eval_jaxpr(once.jaxpr, once.consts, X, X)[0], X * X)
+
+
 def test_the_examples_are_true() -> None:
     tested = doctest.testmod(held_programs)
     assert tested.attempted

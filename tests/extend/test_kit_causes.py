@@ -347,3 +347,55 @@ def test_one_mistake_does_not_hide_another(name):
     _last[:] = [triple(**rules)]
     report = report_of(_last[0], X)
     assert checks <= {cause.check for cause, _ in report.causes}, report
+
+
+@pytest.mark.parametrize("factor", [np.float32(1), np.float64(1)])
+def test_derivatives_of_a_float32_program_are_of_float32(factor):
+    def holder_jvp(primals, tangents, *, program):
+        out, moved = px.jvp(lambda x: core.eval_jaxpr(program.jaxpr, program.consts, x)[0], primals, tangents)
+        return out, moved * factor
+
+    p = define_primitive(
+        "holder_of_one",
+        impl=lambda x, *, program: core.eval_jaxpr(program.jaxpr, program.consts, x)[0],
+        abstract_eval=FROM_IMPL,
+        lowering=FROM_IMPL,
+        jvp=holder_jvp,
+    )
+    x = X.astype(np.float32)
+    report = report_of(p, Sample([x], {"program": px.make_jaxpr(pnp.sin)(x)}), only=["own_dtype"])
+    assert [outcome.status for outcome in report] == ["failed" if factor.dtype == np.float64 else "passed"]
+
+
+def _helper():
+    def refuse(args, dims):
+        raise KeyError("lost")
+
+    p = define_primitive("helper", impl=lambda x: 3 * x, abstract_eval=FROM_IMPL, lowering=FROM_IMPL, batch=refuse)
+    return p, refuse
+
+
+def test_blame_goes_to_the_rule_that_raised_and_not_to_the_check():
+    def raises(x):
+        raise KeyError("lost")
+
+    rules = {"jvp": lambda p, t: (raises(p), t), "batch": lambda a, d: (raises(a), d)}
+    p = triple(batch=rules["batch"])
+    (outcome,) = report_of(p, X, only=["vmap_of_jvp"]).failed
+    assert outcome.rules[0] == "batch"  # whose line is also that of the jvp rule
+    (outcome,) = report_of(triple(jvp=rules["jvp"]), X, only=["grad_of_vmap"]).failed
+    assert outcome.rules[0] == "jvp"
+
+
+def test_blame_names_a_rule_of_another_primitive_that_raised():
+    helper_p, refuse = _helper()
+    p = triple(batch=lambda args, dims: (px.vmap(helper_p.bind)(args[0]), 0))
+    (outcome,) = report_of(p, X[0], only=["batch"]).failed
+    line = refuse.__code__.co_firstlineno
+    assert f"look at the batch rule of helper, given by {__name__} ({FILE}:{line}), which raised it" in outcome.message
+
+
+@pytest.mark.parametrize("kind", ["jvp", "batch"])
+def test_values_are_blamed_on_the_rule_whose_repair_helps(kind):
+    report = report_of(triple(**{kind: FAULTS[kind]}), X, only=["vmap_of_grad", "grad_of_vmap"])
+    assert {outcome.rules[0] for outcome in report.failed} <= {kind}

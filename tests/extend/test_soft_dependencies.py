@@ -11,11 +11,10 @@ from distributions import Site
 
 from primax.core.errors import PluginWarning
 from primax.core.rules import rule_tables
-from primax.extend import core, define_primitive, hookimpl
+from primax.extend import core, define_primitive, hookimpl, manifests
 from primax.extend.commands import plugins as command
 from primax.extend.core import Primitive
 from primax.extend.core.primitives import sin_p
-from primax.extend.host import metadata
 from primax.extend.host.plugin_host import host
 
 lambert_p = Primitive("lambert")
@@ -72,11 +71,11 @@ def test_the_list_of_plugins_says_what_waits(plugins: dict[str, Any]) -> None:
     assert "waiting for package 'tester_bounds' (not installed): bounds of lambert, bounds of sin" in shown
     assert "'cotrol_flow' (not installed; did you mean 'control_flow'?): x of sin" in shown
     assert record.as_dict()["waiting"][0] == {"primitive": "lambert", "kind": "bounds", "plugin": "tester_bounds"}
-    file = metadata.describe(record.entries)  # the same with and without the other plugin
+    file = manifests.describe(record.entries)  # the same with and without the other plugin
     assert file["primitives"] == {"lambert": ["bounds", "impl"]}
     assert file["extends"] == ["sin bounds", "sin x"]
     host.register_module(Bounds, name="tester_bounds")
-    assert metadata.describe(record.entries) == file
+    assert manifests.describe(record.entries) == file
 
 
 def test_a_kind_that_the_plugin_lacks_is_told_of(plugins: dict[str, Any]) -> None:

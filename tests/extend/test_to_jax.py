@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from primax import lax
 from primax.extend import core, define_primitive, derive, to_jax
 from primax.extend.core.primitives import cond_p
 from primax.extend.interpreters import mlir
+from primax.interpreters.runtime.sharding.spmd import all_divided
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -195,20 +197,204 @@ def test_values_in_shard_map_of_jax_vary_as_their_operands():
     same(np.cos(X) * 2, jax.jit(jax.grad(lambda x: spread(x, 2.0).sum()))(X))
 
 
-def test_refusals_name_what_jax_cannot_have():
+def test_refusals_name_what_jax_cannot_have_and_the_remedy():
     with pytest.raises(TypeError, match="to_jax: what must be a primitive or a function of primax, got 3"):
         to_jax(3)
-    with pytest.raises(NotImplementedError, match="to_jax: debug_callback must have no effects, got Debug"):
-        jax.jit(to_jax(lambda x: px.debug.print("{}", x)))(X)
     with pytest.raises(NotImplementedError, match=r"to_jax: values must be arrays of numbers, got key<fry>\[\]"):
         to_jax(lambda k: k)(jax.random.key(0))
-    with pytest.raises(NotImplementedError, match="results of random_seed must be arrays of numbers"):
+    with pytest.raises(NotImplementedError, match=r"random_seed must return arrays of numbers, got .*pass the data of"):
         to_jax(lambda seed: px.random.key(seed))(3)
-    branch = px.make_jaxpr(pnp.sin)(X)
-    with pytest.raises(
-        NotImplementedError, match="to_jax: cond must have no inner programs in parameters, got one in branches"
-    ):
-        to_jax(cond_p).bind(0, X, branches=(branch, branch))
+    with pytest.raises(NotImplementedError, match=r"check must have no effects.*apply primax.checkify.checkify"):
+        to_jax(lambda x: px.experimental.checkify.check(x > 0, "negative"))(1.0)
+    io = core.primitives.io_callback_p
+    with pytest.raises(NotImplementedError, match="io_callback must have no effects, got IO; call to_jax with a func"):
+        to_jax(io).bind(callback=print, result_avals=(), ordered=False)
+    ran = []
+    silent_p = define_primitive(
+        "silent", effectful_abstract_eval=lambda x, program: (x, program.effects), impl=lambda x, program: np.sin(x)
+    )
+    program = px.make_jaxpr(lambda x: px.debug.callback(ran.append, x))(X)
+    refused = to_jax(lambda x: (px.debug.callback(ran.append, x), silent_p.bind(x, program=program))[1])
+    with pytest.raises(NotImplementedError, match=r"silent must .* got Debug, used at .*test_to_jax.*from_impl"):
+        refused(X)
+    assert not ran
+
+
+def counted(x, n, *, kind="sum"):
+    return pnp.sum(x) * n if kind == "sum" else pnp.zeros(n)
+
+
+def test_static_arguments_are_part_of_the_program():
+    static = {"static_argnums": 1, "static_argnames": "kind"}
+    for carried in (to_jax(counted, **static), to_jax(px.jit(counted, **static))):
+        same(np.zeros(3, np.float32), jax.jit(carried, **static)(X, 3, kind="zeros"))
+        same(counted(X, 2), carried(X, 2))
+    same(np.float32([3, 3, 3]), jax.grad(to_jax(counted))(X, n=3.0))
+    with pytest.raises(TypeError, match=r"counted: argument kind must be an array.*static_argnums makes an argument"):
+        to_jax(counted)(X, 3, kind="zeros")
+    with pytest.raises(ValueError, match=r"static_argnums must be positions of arguments of counted, .* got 7"):
+        to_jax(counted, static_argnums=7)
+    with pytest.raises(TypeError, match="to_jax: static_argnums and static_argnames must be None for a primitive, sin"):
+        to_jax(core.primitives.sin_p, static_argnums=0)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_prints_and_callbacks_are_those_of_jax(ordered):
+    seen = []
+
+    def step(c, x):
+        px.debug.callback(lambda x, text: seen.append((text, float(x))), x, "step", ordered=ordered)
+        return c + px.io_callback(
+            lambda x: np.float32(x) * 2, px.ShapeDtypeStruct((), "float32"), x, ordered=ordered
+        ), c
+
+    carried = to_jax(px.jit(lambda x: lax.cond(x[0] > 0, lambda x: lax.scan(step, pnp.float32(0), x)[0], pnp.sum, x)))
+    same(2 * X.sum(), jax.jit(carried)(X))
+    jax.effects_barrier()
+    assert [text for text, _ in seen] == ["step"] * 3
+    assert [x for _, x in (seen if ordered else sorted(seen, key=lambda pair: X.tolist().index(pair[1])))] == X.tolist()
+    printed = to_jax(lambda x: (px.debug.callback(lambda x: seen.append(x), x, ordered=ordered), pnp.sin(x))[1])
+    seen.clear()
+    same(np.cos(X), jax.jit(jax.grad(lambda x: printed(x).sum()))(X))
+    jax.effects_barrier()
+    assert len(seen) == 1
+
+
+LOOP = str(ROOT / "examples" / "primax-bounded-while" / "src")
+
+
+@pytest.fixture(scope="module")
+def bounded_while():
+    """The loop of another package, with rules of its own, active as long as the tests of this module run."""
+    sys.path.insert(0, LOOP)
+    try:
+        package = importlib.import_module("primax_bounded_while")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            px.plugins.register(importlib.import_module("primax_bounded_while.plugin"), name="bounded_while in a test")
+        yield package.bounded_while
+        px.plugins.unregister("bounded_while in a test")
+    finally:
+        sys.path.remove(LOOP)
+        for name in [name for name in sys.modules if name.startswith("primax_bounded_while")]:
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize("prints", [False, True])
+def test_a_loop_of_another_package_keeps_its_rules_in_jax(bounded_while, prints):
+    seen = []
+
+    def step(x):
+        if prints:
+            px.debug.callback(seen.append, x[0])
+        return x * pnp.cos(0.1 * x) * 1.5
+
+    def f(x):
+        return pnp.sum(bounded_while(lambda x: pnp.all(x < 5), step, x, max_steps=6) ** 2)
+
+    carried = to_jax(f)
+    gradient = px.grad(f)(X)
+    count = len(seen)
+    seen.clear()
+    same(gradient, jax.jit(jax.grad(jax.checkpoint(carried)))(X))
+    jax.effects_barrier()
+    assert len(seen) in (count, 2 * count)  # jax's checkpoint computes it again
+    same(px.jvp(f, (X,), (X,)), jax.jit(lambda x: jax.jvp(carried, (x,), (x,)))(X))
+    if not prints:
+        rows = np.stack([X, X / 3])
+        same(px.vmap(px.grad(f))(rows), jax.jit(jax.vmap(jax.grad(carried)))(rows))
+
+
+def test_programs_in_parameters_are_transformed_by_the_rules_of_their_primitive():
+    solve = lambda x: lax.custom_linear_solve(lambda y: 2 * y, x, lambda mv, b: b / 2, symmetric=True)  # noqa: E731
+    same(px.grad(lambda x: pnp.sum(solve(x) ** 2))(X), jax.grad(lambda x: jnp.sum(to_jax(solve)(x) ** 2))(X))
+    fun = px.custom_batching.custom_vmap(lambda x: x * 2)
+    fun.def_vmap(lambda size, batched, x: (x * 5, True))
+    same(X * 5, jax.jit(jax.vmap(to_jax(fun)))(X))
+    branches = (px.make_jaxpr(pnp.sin)(X), px.make_jaxpr(pnp.cos)(X))
+    choose = lambda x: to_jax(cond_p).bind(1, x, branches=branches)[0]  # noqa: E731
+    same(-np.sin(X), jax.jit(jax.grad(lambda x: choose(x).sum()))(X))
+    labelled = core.Primitive("labelled", multiple_results=True)
+    labelled.def_impl(lambda *args, program: core.jaxpr_as_fun(program)(*args))
+    labelled.def_abstract_eval(lambda *avals, program: program.out_avals)
+    program = px.make_jaxpr(lambda x: x * x)(X)
+    same(2 * X, jax.jit(jax.grad(lambda x: to_jax(lambda x: labelled.bind(x, program=program)[0])(x).sum()))(X))
+
+
+def jax_mesh():
+    return jax.make_mesh((8,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+
+
+def test_collectives_communicate_along_axes_of_jax():
+    share_p = define_primitive(
+        "share",
+        impl=lambda x, *, name: x / lax.psum(x, name),
+        abstract_eval=derive.from_impl,
+        axis_batch=derive.from_impl,
+        lowering=derive.from_impl,
+    )
+
+    def f(lax, share, x):
+        last = lax.axis_size("i") - 1
+        turned = lax.ppermute(x, "i", [(i, last - i) for i in range(last + 1)])
+        return share(x) + turned * lax.axis_index("i") + lax.all_gather(x, "i").sum() + lax.pmax(x, "i")
+
+    ours = to_jax(lambda x: f(lax, lambda x: share_p.bind(x, name="i"), x))
+    theirs = lambda x: f(jax.lax, lambda x: x / jax.lax.psum(x, "i"), x)  # noqa: E731
+    x = np.arange(1, 9, dtype=np.float32)
+    by_vmap = [jax.jit(jax.vmap(g, axis_name="i"))(x) for g in (ours, theirs)]
+    same(*by_vmap)
+    spec = jax.sharding.PartitionSpec("i")
+    divided = jax.shard_map(ours, mesh=jax_mesh(), in_specs=spec, out_specs=spec)
+    same(by_vmap[1], jax.jit(divided)(x))
+    mesh = px.make_mesh((8,), ("i",))
+    inside = to_jax(
+        px.shard_map(lambda x: pnp.sin(x * lax.psum(x, "i")), mesh=mesh, in_specs=px.P("i"), out_specs=px.P("i"))
+    )
+    same(np.sin(36 * x), jax.jit(inside)(x), rtol=1e-3, atol=1e-4)
+    gradient = jax.grad(lambda x: jnp.sum(jnp.sin(x * x.sum())))(x)
+    found = jax.jit(jax.grad(lambda x: inside(x).sum()))(x)
+    np.testing.assert_allclose(found, gradient, rtol=1e-3, atol=1e-2)
+
+
+def test_a_sharding_rule_divides_foreign_calls_and_reduces_over_devices():
+    def factor(ctx, a):
+        (aval,) = ctx.avals_in
+        codes = mlir.aval_to_ir_type(core.ShapedArray(aval.shape[:1], np.dtype(np.int32)))
+        return mlir.custom_call(
+            mlir.lapack_target("potrf", aval.dtype),
+            operands=[a],
+            result_types=[mlir.aval_to_ir_type(aval), codes],
+            backend_config={"uplo": np.uint8(ord("L"))},
+            api_version=4,
+            operand_output_aliases={0: 0},
+            operand_layouts=[(1, 2, 0)],
+            result_layouts=[(1, 2, 0), (0,)],
+        ).results[:1]
+
+    factor_p = define_primitive("factor", abstract_eval=lambda a: a, lowering=factor, sharding="b n! m! -> b n! m!")
+    theirs = jax.jit(lambda a: jnp.tril(to_jax(factor_p).bind(a)))
+    matrices = np.tile(np.float32([[4, 2], [2, 5]]), (16, 1, 1)) * np.arange(1, 17, dtype=np.float32)[:, None, None]
+    divided = jax.device_put(matrices, jax.sharding.NamedSharding(jax_mesh(), jax.sharding.PartitionSpec("i")))
+    text = theirs.lower(divided).compile().as_text()
+    assert "f32[2,2,2]" in text
+    assert "all-gather" not in text
+    for a in (matrices, divided):
+        np.testing.assert_allclose(theirs(a), np.linalg.cholesky(matrices), rtol=1e-5)
+
+    largest_p = define_primitive(
+        "largest",
+        impl=lambda x: pnp.max(x, 1),
+        abstract_eval=derive.from_impl,
+        lowering=derive.from_impl,
+        sharding="i k:max -> i",
+    )
+    x = np.arange(32, dtype=np.float32).reshape(4, 8)
+    with all_divided():
+        columns = jax.sharding.NamedSharding(jax_mesh(), jax.sharding.PartitionSpec(None, "i"))
+        program = jax.jit(to_jax(largest_p).bind).lower(jax.device_put(x, columns)).compile()
+        assert "all-reduce" in program.as_text()
+        same(x[:, 7], program(jax.device_put(x, columns)))
 
 
 def test_without_jax_the_error_says_what_needs_it():

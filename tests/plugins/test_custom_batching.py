@@ -98,6 +98,14 @@ def test_a_sequential_function_runs_one_element_after_the_other():
     np.testing.assert_allclose(px.vmap(px.grad(f), (0, None))(XS, 2.0), 2 * np.cos(XS), rtol=1e-6)
 
 
+def test_a_gradient_has_the_effects_of_the_function_once():
+    seen = []
+    f = custom_vmap(lambda x: (px.debug.callback(seen.append, x), pnp.sin(x))[1])
+    assert abs(float(px.grad(f)(1.0)) - np.cos(1)) < 1e-6
+    px.effects_barrier()
+    assert [float(x) for x in seen] == [1.0]
+
+
 def mapped_by(rule):
     f = custom_vmap(lambda x: x)
     f.def_vmap(rule)

@@ -112,15 +112,27 @@ class Site:
 
     def run(self, *program: str, **environment: str) -> Outcome:
         """Run a program, given in parts, with a new `host` without families; it must succeed."""
-        inherited = {key: value for key, value in os.environ.items() if not key.startswith("PRIMAX_")}
         parts = (_HEADER, *program)
+        return self._run("-W", "default", "-c", "\n".join(map(textwrap.dedent, parts)), **environment)
+
+    def program(self, *program: str, **environment: str) -> Outcome:
+        """Run a program, given in parts, with primax itself and its families; it must succeed."""
+        return self._run("-W", "default", "-c", "\n".join(map(textwrap.dedent, program)), **environment)
+
+    def command(self, *arguments: str, **environment: str) -> Outcome:
+        """Run a command of primax; it must succeed."""
+        return self._run("-m", "primax", *arguments, **environment)
+
+    def _run(self, *arguments: str, **environment: str) -> Outcome:
+        inherited = {key: value for key, value in os.environ.items() if not key.startswith("PRIMAX_")}
+        where = {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(
-            [sys.executable, "-W", "default", "-c", "\n".join(map(textwrap.dedent, parts))],
+            [sys.executable, *arguments],
             capture_output=True,
             text=True,
             check=False,
             timeout=HANG,
-            env={**inherited, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1", **environment},
+            env={**inherited, **where, **environment},
         )
         assert done.returncode == 0, done.stderr
         return Outcome(done.stdout, done.stderr)

@@ -7,6 +7,7 @@ from typing import Any
 
 from checkout import FAMILIES, ROOT
 
+from primax.extend import manifests
 from primax.extend.host import metadata
 from primax.extend.host.plugin_host import host
 
@@ -25,8 +26,8 @@ def wanted() -> dict[str, Any]:
     found = {}
     for name in FAMILIES:
         found[name] = {
-            **metadata.flags(said.get(name, {"deferred": True, "proven": True})),
-            **metadata.describe(host.record(name).entries),
+            **manifests.flags(said.get(name, {"deferred": True, "proven": True})),
+            **manifests.describe(host.record(name).entries),
         }
     return found
 

@@ -141,6 +141,28 @@ def test_interpreters_go_through_it() -> None:
     assert Doubled().interpret(closed, 1.0) == [10.0]
 
 
+def test_abstract_values_hold_after_any_number_of_steps() -> None:
+    class Most(Interpreter):
+        """The greatest number that a value may be."""
+
+        def lift(self, constant: Any) -> float:
+            return float(constant)
+
+        def join(self, x: float, y: float) -> float:
+            return max(x, y)
+
+        def widen(self, x: float, y: float) -> float:
+            return np.inf if y > x else y
+
+        def default(self, eqn: Any, *values: Any) -> float:
+            return (sum if eqn.primitive.name == "add" else max)(values)
+
+    closed = px.make_jaxpr(lambda x: bounded_while(lambda x: x < 9.0, lambda x: x + -1.0, x, 3))(1.0)
+    assert Most().interpret(closed, 4.0) == [4.0]
+    closed = px.make_jaxpr(lambda x: bounded_while(lambda x: x < 9.0, lambda x: x + 1.0, x, 3))(1.0)
+    assert Most().interpret(closed, 4.0) == [np.inf]
+
+
 def test_effects_keep_their_order(capfd: pytest.CaptureFixture[str]) -> None:
     def step(x: Any) -> Any:
         px.debug.print("{}", x, ordered=True)
@@ -151,6 +173,16 @@ def test_effects_keep_their_order(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().out.split() == ["1", "2", "4"]
     with pytest.raises(NotImplementedError, match="no effects where the condition differs"):
         px.vmap(lambda x: bounded_while(lambda x: x < 8, step, x, 9))(np.arange(2))
+
+
+def test_a_gradient_prints_once(capfd: pytest.CaptureFixture[str]) -> None:
+    def step(x: Any) -> Any:
+        px.debug.print("{}", x, ordered=True)
+        return 2 * x
+
+    assert float(px.grad(lambda x: bounded_while(lambda x: x < 8, step, x, 9))(1.0)) == 8
+    px.effects_barrier()
+    assert capfd.readouterr().out.split() == ["1.0", "2.0", "4.0"]
 
 
 def test_what_is_not_a_number_is_found_within() -> None:

@@ -11,6 +11,8 @@ import pytest
 
 import primax as px
 import primax.numpy as pnp
+from primax import lax
+from primax.errors import RuleError
 from primax.extend import Interpreter, core, define_primitive, derive, replay
 from primax.extend.interpreters import ad, batching, mlir
 
@@ -227,6 +229,31 @@ def test_axes_are_named_to_the_impl_and_to_the_jvp():
         np.testing.assert_allclose(use(X), want, rtol=1e-6)
         np.testing.assert_allclose(px.jvp(use, (X,), (Y,))[1], Y - Y.mean(), rtol=1e-5)
         np.testing.assert_allclose(px.grad(lambda x: use(x)[0])(X), [2 / 3, -1 / 3, -1 / 3], rtol=1e-5)  # noqa: B023
+
+
+@pytest.mark.parametrize("batch", [FROM_IMPL, derive.loop], ids=str)
+def test_a_batch_rule_without_the_axis_is_refused_to_what_communicates_along_it(batch):
+    share_p = define_primitive(
+        "share", impl=lambda x, *, name: x / lax.psum(x, name), abstract_eval=FROM_IMPL, batch=batch, lowering=FROM_IMPL
+    )
+    with pytest.raises(RuleError, match=r"^share: the batch rule .* communicates along 'i'; give axis_batch=derive.fr"):
+        px.vmap(lambda x: share_p.bind(x, name="i"), axis_name="i")(Y)
+    np.testing.assert_allclose(px.vmap(norm_p.bind, axis_name="i")(X, Y), np.hypot(X, Y), rtol=1e-6)
+
+
+def test_an_impl_communicates_along_axes_of_a_mesh_and_of_vmap():
+    share_p = define_primitive(
+        "share",
+        impl=lambda x, *, name: x / lax.psum(x, name),
+        abstract_eval=FROM_IMPL,
+        axis_batch=FROM_IMPL,
+        lowering=FROM_IMPL,
+    )
+    mesh = px.make_mesh((1,), ("i",))
+    shares = lambda x: share_p.bind(x, name="i")  # noqa: E731
+    divided = px.shard_map(shares, mesh=mesh, in_specs=px.P("i"), out_specs=px.P("i"))
+    np.testing.assert_allclose(px.jit(divided)(1 + Y), np.ones(3))
+    np.testing.assert_allclose(px.jit(px.vmap(shares, axis_name="i"))(Y), Y / Y.sum(), rtol=1e-6)
 
 
 def test_the_primitive_of_such_an_equation_is_pickled():

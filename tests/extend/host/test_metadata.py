@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from primax.extend import manifests
 from primax.extend.host import metadata
 from primax.extend.host.registry import Entry
 
@@ -58,9 +59,12 @@ def test_a_file_that_changed_is_read_again(package: Path) -> None:
     "contents, message",
     [
         ("{", r"primax\.json cannot be read: Expecting"),
+        ("[" * 100_000, r"primax\.json cannot be read: "),
         ([], "must have primitives, each with a list of kinds of rules, and lists extends and others"),
         ({**EMPTY, "primitives": {"sin": "jvp"}}, "must have primitives"),
         ({**EMPTY, "extends": "sin jvp"}, "and lists extends and others"),
+        ({**EMPTY, "extends": [1]}, "and lists extends and others"),
+        ({**EMPTY, "primitives": {"sin": [None]}}, "must have primitives"),
         ({**EMPTY, "deferred": "yes"}, "essential, deferred and proven must be true or false$"),
         ({"plugins": {"one": EMPTY, "two": {}}}, "must have primitives"),
     ],
@@ -83,14 +87,14 @@ def test_entries_are_described_and_what_a_file_leaves_out_is_told() -> None:
         Entry("aval", "Star", "", None, "kepler.types"),
         Entry("solver", "cg", "", None, "mylib"),
     ]
-    described = metadata.describe(entries)
+    described = manifests.describe(entries)
     assert described == {
         "primitives": {"orbit": ["batch", "jvp"]},
         "extends": ["cos transpose", "sin jvp"],
         "others": ["aval kepler.types.Star", "operator invert", "solver cg in mylib"],
     }
-    assert metadata.unsaid(described, entries) == []
-    assert metadata.unsaid({**described, "extends": ["sin jvp"]}, entries) == ["cos transpose"]
+    assert manifests.unsaid(described, entries) == []
+    assert manifests.unsaid({**described, "extends": ["sin jvp"]}, entries) == ["cos transpose"]
 
 
 def test_a_plugin_waits_for_uses_of_what_it_says_unless_one_could_not_be_noticed() -> None:
@@ -108,5 +112,5 @@ def test_a_plugin_waits_for_uses_of_what_it_says_unless_one_could_not_be_noticed
 
 
 def test_flags_are_those_that_the_file_has() -> None:
-    assert metadata.flags({**EMPTY, "proven": True, "deferred": False}) == {"deferred": False, "proven": True}
-    assert metadata.flags(EMPTY) == {}
+    assert manifests.flags({**EMPTY, "proven": True, "deferred": False}) == {"deferred": False, "proven": True}
+    assert manifests.flags(EMPTY) == {}

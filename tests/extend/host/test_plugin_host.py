@@ -502,6 +502,51 @@ def test_whatever_an_import_raises_is_isolated_and_placed_in_the_plugin(site: Si
     assert f"SITE/broken_plugin.py:{source.count(chr(10)) + 1}" in line
 
 
+HOOK = "from primax.extend.host.hookspec import hookimpl\n@hookimpl\ndef primax_register(registry):\n"
+HOSTILE = {
+    "abrupt": "class Stop(BaseException):\n    pass\nraise Stop('now')\n",
+    "deep": "def f():\n    f()\nf()\n",
+    "exits": "import sys\nsys.exit()\n",
+    "late": f"{HOOK}    exit(1)\n",
+    "loops": "import alpha_plugin, primax.core.rules as r\nr.load_plugins(True)\nalpha_plugin.alpha_p.bind(1)\n1 / 0\n",
+    "takes": f"from alpha_plugin import alpha_p\n{HOOK}    registry.define(alpha_p, impl=abs)\n",
+}
+FILES = {
+    "claims": {"primitives": {"alpha": ["impl"]}, "extends": [], "others": []},
+    "nested": "[" * 100_000,
+    "untyped": {"primitives": {"alpha": [1]}, "extends": [2], "others": [3]},
+}
+
+
+def test_hostile_plugins_harm_nobody_else(site: Site) -> None:
+    for name, source in HOSTILE.items():
+        site.plugin(name, source)
+    for name, file in FILES.items():
+        _package(site, name)
+        text = file if isinstance(file, str) else json.dumps(file)
+        (site.folder / name / "primax.json").write_text(text)
+    site.install("absent", entry_points="[primax]\nabsent = alpha_plugin:nothing.here\n")
+    site.plugin("alpha")
+    site.plugin("zeta")
+    run = site.run(
+        """
+        import alpha_plugin, zeta_plugin
+        print(alpha_plugin.alpha_p.bind(1), zeta_plugin.zeta_p.bind(1), alpha_plugin.alpha_p.plugin)
+        host.activate()
+        """,
+        REPORT,
+    )
+    assert run.lines[0] == "2 2 alpha"
+    broken = {*HOSTILE, "absent"}
+    for line in run.lines[1:]:
+        name, state, reason = line.split("|")
+        assert state == ("active" if name not in broken else "refused" if name == "takes" else "failed"), line
+        if name in HOSTILE:
+            assert f"'{name}' ({name} 1.0, {name}_plugin)" in reason
+            assert f"SITE/{name}_plugin.py:" in reason
+    assert len(run.warned) == len(broken)
+
+
 def test_a_module_that_is_not_there_is_a_failure(site: Site) -> None:
     site.install("ghost", entry_points="[primax]\nghost = ghost_plugin:plugin")
     assert "No module named 'ghost_plugin'" in site.run("host.activate()" + REPORT).lines[0]
@@ -753,7 +798,8 @@ def test_tables_ask_for_consent_too(site: Site) -> None:
     )
     run = site.run("import alpha_plugin; print(alpha_plugin.alpha_p.bind(2))" + REPORT)
     assert run.lines[0] == "3"
-    assert "may not be replaced without consent" in run.lines[2]
+    assert "'beta' may not replace the impl rule of alpha, given by alpha (" in run.lines[2]
+    assert "without consent: the user may call" in run.lines[2]
 
 
 @pytest.mark.parametrize(
@@ -778,13 +824,24 @@ def test_two_that_a_plugin_lets_replace_its_rule_are_refused_unless_ordered(site
     assert site.run(program, PRIMAX_ALLOW_OVERRIDES="beta,gamma").lines[0] == "1000"
 
 
-def test_consent_for_a_plugin_that_is_not_there_is_refused(site: Site) -> None:
+def test_consent_for_a_plugin_that_is_not_there_harms_no_program(site: Site) -> None:
     site.plugin("alpha")
-    run = site.run("print(attempt(host.activate))", PRIMAX_ALLOW_OVERRIDES="alpa")
-    assert run.lines[0].startswith(
-        "PluginError: PRIMAX_ALLOW_OVERRIDES names 'alpa', which is not a plugin; did you mean"
+    run = site.run(
+        """
+        warnings.simplefilter("error")
+        print(host.activate(), host.idle_consents())
+        print(attempt(host.allow_overrides, "alpa"))
+        """,
+        PRIMAX_ALLOW_OVERRIDES="alpa",
     )
-    assert "there is no plugin 'alpa'" in site.run("print(attempt(host.allow_overrides, 'alpa'))").lines[0]
+    assert run.lines[0] == (
+        "True [\"PRIMAX_ALLOW_OVERRIDES names 'alpa', which is not an installed plugin; did you mean 'alpha'?\"]"
+    )
+    assert "there is no plugin 'alpa'" in run.lines[1]
+    for command in ("plugins", "env"):
+        shown = site.command(command, PRIMAX_ALLOW_OVERRIDES="alpa")
+        assert "PRIMAX_ALLOW_OVERRIDES names 'alpa', which is not an installed plugin" in " ".join(shown.out.split())
+        assert shown.err == ""
 
 
 def test_a_misspelt_hook_is_refused_with_the_right_name(site: Site) -> None:
@@ -866,12 +923,17 @@ def test_blocking_removes_rules_but_not_names_and_says_who_would_supply_them(sit
         assert f"plugin 'alpha' (alpha 1.0, alpha_plugin) is blocked: {variable}" in out
 
 
-def test_a_missing_rule_of_an_active_plugin_mentions_the_plugins_that_are_not(site: Site) -> None:
+def test_a_missing_rule_of_an_active_plugin_mentions_the_plugins_whose_files_list_it(site: Site) -> None:
     site.plugin("alpha", PLUGIN_WITHOUT_RULES)
     site.plugin("broken", "1 / 0")
+    for name, extends in (("other", ["p jvp", "q abstract_eval"]), ("wanted", ["p abstract_eval"])):
+        _package(site, name, primitives={}, extends=extends)
+        site.write(f"{name}/__init__", "1 / 0")
     out = site.run("import alpha_plugin; print(attempt(alpha_plugin.p.bind, 2))").out
     assert "(from alpha)" in out
-    assert "This plugin is not active and may supply it: plugin 'broken'" in out
+    assert "This plugin is not active and would supply it: plugin 'wanted'" in out
+    assert "'other'" not in out
+    assert "'broken'" not in out
 
 
 PLUGIN_WITHOUT_RULES = """
@@ -1021,7 +1083,7 @@ def test_a_plugin_imported_by_the_user_that_binds_meanwhile_is_activated_later(s
         + "print(host.record('eager').state, host.record('zeta').state)\n"
         + "print(eager_plugin.p.bind(1), host.record('eager').state, host.record('zeta').state)\n"
     )
-    assert run.lines == ["3", "discovered discovered", "7 active active"]
+    assert run.lines == ["3", "discovered active", "7 active active"]
     assert run.warned == []
 
 

@@ -398,3 +398,20 @@ def test_debug_nans_looks_into_elements():
         with pytest.raises(FloatingPointError, match=r"bitcast_convert_type: with debug_nans .* got 3 in floats\[1\]"):
             cast(np.full((1, 3), np.nan, np.float32), FLOATS)
         assert px.jit(lambda x: x[::-1])(pairs(3)).shape == (3,)
+
+
+def test_devices_add_the_tangents_of_what_they_share():
+    mesh = px.make_mesh((8,), ("i",))
+    rows = np.arange(24, dtype=np.float32).reshape(8, 3)
+
+    def f(x, rows):
+        part = px.shard_map(
+            lambda x, row: (cast(x, np.float32) * row).sum()[None],
+            mesh=mesh,
+            in_specs=(px.P(), px.P("i")),
+            out_specs=px.P("i"),
+        )
+        return part(x, rows).sum()
+
+    gradient = px.jit(px.grad(f))(cast(X[0, 0], FLOATS), rows)
+    np.testing.assert_array_equal(cast(gradient, np.float32), rows.sum(0))

@@ -277,6 +277,24 @@ def test_the_known_part_of_a_loop_has_the_effects_that_it_keeps():
     assert split.unknown.effects
 
 
+def test_what_a_while_loop_computes_again_has_no_effects_again():
+    seen = []
+
+    def body(carry):
+        i, x, y = carry
+        px.debug.callback(lambda x, y: seen.append((float(x), float(y))), x, y)
+        return i + 1, x * 2, lax.cond(i >= 0, lambda y: (px.debug.callback(lambda: seen.append("in")), y * x)[1], id, y)
+
+    def id(y):
+        return y
+
+    f = px.jit(lambda y: lax.while_loop(lambda c: c[0] < 2, body, (0, np.float32(1), y))[1:])
+    out, tangents = px.linearize(f, np.float32(3))
+    np.testing.assert_allclose([*out, tangents(np.float32(1))[1]], [4, 6, 2])
+    px.effects_barrier()
+    assert sorted(seen, key=str) == [(1, 3), (2, 3), "in", "in"]
+
+
 def test_a_gradient_of_a_scan_keeps_effects_in_the_loop(capfd):
     def f(x):
         return lax.scan(lambda c, _: (px.debug.print("step"), (pnp.sin(c), None))[1], x, None, length=3)[0]

@@ -7,7 +7,16 @@ from itertools import compress
 from typing import Any, NamedTuple
 
 from primax.extend import core
-from primax.extend.held_programs import cut, fixpoint, given, nonzero_flags, reordered, sections, tangents_of
+from primax.extend.held_programs import (
+    cut,
+    fixpoint,
+    given,
+    nonzero_flags,
+    reordered,
+    sections,
+    tangents_of,
+    without_effects,
+)
 from primax.extend.interpreters import ad
 from primax.extend.interpreters import partial_eval as pe
 from primax_bounded_while.primitive import bounded_while_p
@@ -115,4 +124,8 @@ def partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> Any:
     known_out = [not u for u in known.carry_unknown]
     known_eqn = cut(eqn, known.takes, known_out, known.params, effects)
     rest = [v if u else core.DropVar(v.aval) for v, u in zip(eqn.outvars, known.carry_unknown, strict=True)]
-    return known_eqn, eqn.replace(outvars=rest), known.carry_unknown
+    # What the known part printed is not printed again.
+    const_unknown = list(unknown_in)[: eqn.params["num_consts"]]
+    cond, body = eqn.params["cond"], without_effects(eqn.params["body"], [*const_unknown, *known.carry_unknown])
+    params = {**eqn.params, "cond": without_effects(cond), "body": body}
+    return known_eqn, eqn.replace(outvars=rest, params=params, effects=body.effects), known.carry_unknown

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import Any
 
+import numpy as np
+
 from primax.extend import core
 from primax.extend.held_programs import all_lifted, cut, fixpoint, reordered, sections, trimmed
 from primax_bounded_while.loop import bounded_while
@@ -44,8 +46,17 @@ def close_over(args: Sequence[Any], params: dict[str, Any]) -> tuple[list[Any], 
 
 
 def interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
-    """The loop over the values of an interpreter."""
+    """The loop over the values of an interpreter; for abstract values, any number of steps."""
     consts, init = sections(values, eqn.params["num_consts"])
+    if interpreter.is_abstract:
+
+        def may_go_on(*carry: Any) -> Any:
+            (holds,) = interpreter.interpret(eqn.params["cond"], *consts, *carry)
+            return [interpreter.join(holds, interpreter.lift(np.False_))]  # the number of steps may end the loop, too
+
+        return interpreter.loop(
+            may_go_on, lambda *carry: interpreter.interpret(eqn.params["body"], *consts, *carry), init
+        )
 
     def goes_on(carry: Any) -> Any:
         (holds,) = interpreter.interpret(eqn.params["cond"], *consts, *carry)
