@@ -66,9 +66,10 @@ _BEYOND = Limit(
     lambda a, b: np.maximum(a, b) > 1e300,
     orders=(1, 2),
 )
+_ROUNDED_EXPONENT = "an exponential of a rounded exponent of this size has its error so many times"
 _EXPONENT = Limit(
     "a and b > 50",
-    "an exponential of a rounded exponent of this size has its error so many times",
+    _ROUNDED_EXPONENT,
     lambda a, b: np.minimum(a, b) > 50,
     at_most=2000,
 )
@@ -445,6 +446,7 @@ FUNCTIONS = (
                 lambda z, m: (z < 0.1) | (np.abs(m - 1) < 0.1),
                 orders=(2,),
             ),
+            Limit("z + m > 100", _ROUNDED_EXPONENT, lambda z, m: z + m > 100, at_most=2000),
             Limit(
                 "z + m > 30, second derivatives",
                 "near the largest numbers a product leaves the range before its last factor brings it back",
@@ -478,6 +480,7 @@ FUNCTIONS = (
                 lambda x: x < 1e-24,
                 orders=(2,),
             ),
+            Limit("x < 1e-40", _ROUNDED_EXPONENT, lambda x: x < 1e-40, orders=(0, 1), at_most=2000),
         ),
     ),
     # Reverse mode of its second derivatives is not supported.
