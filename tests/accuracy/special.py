@@ -68,9 +68,9 @@ _BEYOND = Limit(
 )
 _ROUNDED_EXPONENT = "an exponential of a rounded exponent of this size has its error so many times"
 _EXPONENT = Limit(
-    "a and b > 50",
+    "a and b > 50, or a or b > 1e100",
     _ROUNDED_EXPONENT,
-    lambda a, b: np.minimum(a, b) > 50,
+    lambda a, b: (np.minimum(a, b) > 50) | (np.maximum(a, b) > 1e100),
     at_most=2000,
 )
 _BESIDE_ONE = Limit(
@@ -480,7 +480,7 @@ FUNCTIONS = (
                 lambda x: x < 1e-24,
                 orders=(2,),
             ),
-            Limit("x < 1e-40", _ROUNDED_EXPONENT, lambda x: x < 1e-40, orders=(0, 1), at_most=2000),
+            Limit("x < 1e-20", _ROUNDED_EXPONENT, lambda x: x < 1e-20, orders=(0, 1), at_most=2000),
         ),
     ),
     # Reverse mode of its second derivatives is not supported.
