@@ -64,7 +64,7 @@ def test_a_line_in_a_rule_is_shown_with_the_line_for_which_the_rule_is_applied(p
 
 
 def test_what_is_registered_for_exclusion_is_internal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_info, "_excluded", set())
+    monkeypatch.setattr(source_info, "_excluded", {})
     assert not source_info.is_internal("/mine/library/transforms.py")
     source_info.register_exclusion("/mine/library/")
     assert source_info.is_internal("/mine/library/transforms.py")
