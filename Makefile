@@ -108,6 +108,7 @@ test-oldest:
 ACCURACY = PYTHONPATH=tests $(BIN)/python -m accuracy --records $(VENV)/accuracy
 accuracy: $(VENV)/.dev
 	$(ACCURACY) --step 8 --dtypes float16,bfloat16,float32,complex64
+	$(ACCURACY) --step 64 --each 1 --dtypes float64 --only scipy.special
 	$(ACCURACY) --step 16 --each 1 --dtypes float64,complex128 --page docs/accuracy.md
 
 canary: $(VENV)/.dev

@@ -14,9 +14,9 @@ HEADING = """\
 
 `make accuracy` writes this page. It computes each function, its first and its second derivative under `jit` on the CPU
 and compares the results with those of [mpmath](https://mpmath.org), which has as many digits as needed. The points are
-numbers of every binade from 2**-10 to 2**8 and of every eighth of the others (every sixteenth in double precision), of
-both signs, and neighbors of zeros, poles, branch points and thresholds. `python -m accuracy --step 1` takes every
-binade; see `tests/accuracy/README.md`.
+numbers of every binade from 2**-10 to 2**8 and of every eighth of the others (every sixteenth in double precision,
+every 64th for special functions), of both signs, and neighbors of zeros, poles, branch points and thresholds.
+`python -m accuracy --step 1` takes every binade; see `tests/accuracy/README.md`.
 
 A cell has the largest error in units of the last place (ulp) of the exact result, where this is a normal number:
 of primax, then of jax {jax}, and for values of NumPy {numpy} or SciPy {scipy}. `∞` means a NaN or an infinity in place
