@@ -54,7 +54,7 @@ def new_ref(init_val: ArrayLike, *, memory_space: Any = None, kind: str | None =
     >>> count
     Ref([1., 0., 1.], dtype=float32)
     """
-    return _ref.new_ref(init_val, memory_space, kind)  # type: ignore[no-any-return]
+    return _ref.new_ref(init_val, memory_space, kind)
 
 
 def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
@@ -76,7 +76,7 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
             f"empty_ref: ty must have a shape and a dtype, as px.ShapeDtypeStruct((2,), 'float32'), got {ty!r}"
         )
     aval = ty if isinstance(ty, ShapedArray) else ShapedArray(ty.shape, ty.dtype)
-    return _ref.empty_ref(aval.shape, aval.dtype, memory_space)  # type: ignore[no-any-return]
+    return _ref.empty_ref(aval.shape, aval.dtype, memory_space)
 
 
 def freeze(ref: Ref) -> Array:
@@ -95,7 +95,7 @@ def freeze(ref: Ref) -> Array:
     >>> px.freeze(total)
     Array(3., dtype=float32)
     """
-    return _ref.freeze(ref)  # type: ignore[no-any-return]
+    return _ref.freeze(ref)
 
 
 def free_ref(ref: Ref) -> None:
@@ -126,7 +126,7 @@ def get(ref: Ref | View, idx: Any = ...) -> Array:
     >>> float(px.ref.get(px.new_ref(px.numpy.arange(3.0)), 1))
     1.0
     """
-    return _ref.get(ref, idx)  # type: ignore[no-any-return]
+    return _ref.get(ref, idx)
 
 
 def set(ref: Ref | View, idx: Any, value: ArrayLike) -> None:
@@ -165,7 +165,7 @@ def swap(ref: Ref | View, idx: Any, value: ArrayLike) -> Array:
     >>> float(px.ref.swap(ref, 0, 5.0)), float(ref[0])
     (0.0, 5.0)
     """
-    return _ref.swap(ref, ... if idx is None else idx, value)  # type: ignore[no-any-return]
+    return _ref.swap(ref, ... if idx is None else idx, value)
 
 
 def addupdate(ref: Ref | View, idx: Any, value: ArrayLike) -> None:

@@ -292,6 +292,7 @@ class _DischargeTable(RuleTable):
 
     bind_mutable: Callable[..., Any] | None = None  # takes the primitive, its operands and its parameters
     discharge: Callable[[Any], Any] | None = None  # the program without references; see `Discharged`
+    lowerable: Callable[..., Any] | None = None  # a program and a target as they are lowered
 
     def register(self, key: Any, *args: Any, **kwargs: Any) -> Change:
         change = super().register(key, *args, **kwargs)

@@ -1,4 +1,4 @@
-"""State in references: running statistics, a ring buffer, gradients that accumulate, values from inside a network, noise.
+"""State in references: statistics, a ring buffer, sums of gradients, values from inside a network, noise.
 
 Run it by `python examples/mutable_state.py`.
 """

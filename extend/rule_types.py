@@ -92,6 +92,7 @@ class Rules(TypedDict, total=False):
     close_over: Callable[..., tuple[Sequence[Any], dict[str, Any]]]
     interpret: Callable[..., Any] | Derivation
     key_use: Callable[..., list[Any]]
+    discharge: Callable[..., tuple[Any, dict[int, Any]]]
     makes_nan: Literal[True] | Callable[[Any], bool]
     unsupported: Mapping[str, str]
 

@@ -333,9 +333,9 @@ def batch_flat(
         values = [placed_along(axis, x, d) for x, d in zip(values, dims, strict=True)]
     trace = kind(thread.trace, axis)
     args = [x if d is None else BatchTracer(trace, x, d) for x, d in zip(values, dims, strict=True)]
-    mutable = [i for i, x in enumerate(args) if dims[i] is not None and x.aval.mutable]
-    for i in mutable:
-        args[i] = args[i].aval.cell(trace, BatchTracer(trace, args[i].aval.read(values[i]), dims[i]))
+    mutable = [(i, d) for i, d in enumerate(dims) if d is not None and args[i].aval.mutable]
+    for i, d in mutable:
+        args[i] = args[i].aval.cell(trace, BatchTracer(trace, args[i].aval.read(values[i]), d))
     axes = thread.axes
     inner_axes = axes if axis.name is None else {**axes, axis.name: axis.size}
     before = enter(trace)
@@ -346,10 +346,10 @@ def batch_flat(
         thread.axes = axes
         enter(before)
         trace.end()
-    for i in mutable:
+    for i, dim in mutable:
         new = args[i].aval.last(args[i])
-        new, d = (new.value, new.dim) if type(new) is BatchTracer and new._trace is trace else (new, None)
-        args[i].aval.write(values[i], stacked(axis, new, d, dims[i]))
+        is_own = type(new) is BatchTracer and new._trace is trace
+        args[i].aval.write(values[i], stacked(axis, new.value if is_own else new, new.dim if is_own else None, dim))
     out_values: list[Any] = []
     out_dims: list[int | None] = []
     for out in map(trace.own, outs) if isinstance(trace, ResumedBatchTrace) else outs:

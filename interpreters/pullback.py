@@ -255,7 +255,7 @@ class Pullback(Derivative):
             try:
                 flat += [None] * node.num_leaves if entry is None else node.flatten_up_to(entry)
             except ValueError as error:
-                raise ValueError(f"with_refs: refs[{i}] must have the structure {node} of its argument; {error}") from None
+                raise ValueError(f"with_refs: refs[{i}] must have the structure {node}; {error}") from None
         for i, (ref, want) in enumerate(zip(flat, self.in_avals, strict=True)):
             if ref is not None:
                 have = get_aval(ref)

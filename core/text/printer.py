@@ -255,7 +255,8 @@ class _Writer:
         params = eqn.params
         if params:
             if self._shown.print_rules and eqn.primitive.mutable_operands:
-                shown = rules.print_rules.functions.get(eqn.primitive, lambda params: None)(params)
+                rule = rules.print_rules.functions.get(eqn.primitive)
+                shown = rule and rule(params)
                 if isinstance(shown, PrintedEquation):
                     note = self._note(eqn)
                     put(shown.text([*map(self._binder, eqn.outvars)], [*map(self.atom, eqn.invars)]))

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from primax.extend.provisional import programs as programs
     from primax.extend.provisional import random as random
     from primax.extend.provisional import records as records
+    from primax.extend.provisional import references as references
     from primax.extend.provisional import runtime as runtime
     from primax.extend.provisional import sampling as sampling
     from primax.extend.provisional import sharding as sharding
@@ -69,6 +70,7 @@ __all__ = [
     "programs",
     "random",
     "records",
+    "references",
     "runtime",
     "sampling",
     "sharding",

@@ -297,7 +297,7 @@ def lower(closed: ClosedJaxpr, target: Target, platform: str | None = None, embe
     """
     name, site, donated, keep_unused, _ = target
     with timed(LOWER, name), gc_paused():
-        trimmed, kept = used_inputs(rewritten(closed))
+        trimmed, kept = used_inputs(rewritten(closed) if closed.effects else closed)
         # A dynamic size may be that of an argument that is not used otherwise.
         if keep_unused or (dimension_kinds and has_dynamic(closed.in_avals)):
             kept = [True] * len(kept)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import compress
 from typing import (
     TYPE_CHECKING,
@@ -30,6 +29,7 @@ from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import among, avals_of, one_or_several
 from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
 from primax.extend.provisional.dimensions import is_symbolic
+from primax.extend.provisional.references import discharge_rules
 from primax.extend.provisional.sharding import Format, Layout, aval_sharding, get_mesh
 from primax.extend.sharding import NamedSharding
 
@@ -280,7 +280,8 @@ class Traced(Stage):
         """
         closed, target = self.program.closed, self.target
         if self.program.mutable:  # few programs take references
-            closed, target = import_module("primax.plugins.state.calls").lowerable(closed, target)
+            assert discharge_rules.lowerable is not None  # the plugin that made the reference has set it
+            closed, target = discharge_rules.lowerable(closed, target)
         return Lowered(self, backend.lower(closed, target, _platform_of(lowering_platforms)))
 
     def __repr__(self) -> str:

@@ -71,7 +71,7 @@ def discharge_while(
 
     def with_contents(variables: Any, contents: Sequence[Any]) -> list[Any]:
         outvars = body.jaxpr.outvars
-        new = {refs[body_consts[i]]: v for i, v in zip(written, outvars[count:], strict=True)}
+        new: dict[Any, Any] = {refs[body_consts[i]]: v for i, v in zip(written, outvars[count:], strict=True)}
         return [*outvars[:count], *(new.get(i, v) for i, v in zip(distinct, contents, strict=True))]
 
     new_pred = program(pred, cond_consts, lambda variables, contents: pred.jaxpr.outvars)
@@ -86,7 +86,7 @@ def discharge_while(
         body_nconsts=len(kept[1]),
         body_jaxpr=new_body,
     )
-    new = dict(zip(distinct, outs[count:], strict=True))
+    new: dict[Any, Any] = dict(zip(distinct, outs[count:], strict=True))
     return list(outs[:count]), {body_consts[i]: new[refs[body_consts[i]]] for i in written}
 
 

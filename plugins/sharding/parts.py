@@ -80,7 +80,7 @@ def _check_pending(what: str, spec: PartitionSpec, aval: Any, axes: Sequence[Any
 def part_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, checked: bool, axes: Sequence[Any]) -> ShapedArray:
     """The type of one device's part of a value; it stays divided along explicit axes other than `axes`."""
     if aval.mutable:
-        return aval.to(part_aval(mesh, spec, aval.inner_aval, checked, axes))  # type: ignore[no-any-return]
+        return aval.to(part_aval(mesh, spec, aval.inner_aval, checked, axes))
     explicit = aval_sharding(aval)
     if not spec.axes and explicit is None:
         return aval
@@ -96,7 +96,7 @@ def part_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, checked: bool, axes: S
 def whole_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, axes: Iterable[Any]) -> ShapedArray:
     """The type of the whole value, from the type of each device's part."""
     if aval.mutable:
-        return aval.to(whole_aval(mesh, spec, aval.inner_aval, axes))  # type: ignore[no-any-return]
+        return aval.to(whole_aval(mesh, spec, aval.inner_aval, axes))
     explicit = aval_sharding(aval)
     if not (spec.axes or aval.vma or explicit is not None):
         return aval

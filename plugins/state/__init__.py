@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from primax.extend import core, hookimpl
+from primax.extend.rule_types import Table
 from primax.plugins.state import primitives as _primitives
+from primax.plugins.state.calls import bind_with_refs
 from primax.plugins.state.discharge import discharge, has_refs
 from primax.plugins.state.primitives import addupdate_p, empty2_p, free_p, freeze_p, get_p, ref_p, swap_p
 from primax.plugins.state.ref import Ref, View, addupdate, empty_ref, free_ref, freeze, get, new_ref, set, swap
@@ -18,6 +20,7 @@ __all__ = [
     "WriteEffect",
     "addupdate",
     "addupdate_p",
+    "bind_with_refs",
     "discharge",
     "empty2_p",
     "empty_ref",
@@ -36,7 +39,10 @@ __all__ = [
 ]
 
 
+RULES: Table = _primitives.RULES
+
+
 @hookimpl
 def primax_register(registry: core.Registry) -> None:
-    for primitive, rules in _primitives.RULES.items():
+    for primitive, rules in RULES.items():
         registry.define(primitive, **rules)

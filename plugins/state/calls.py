@@ -1,17 +1,23 @@
-"""Calls of compiled programs with references outside of transformations: written contents are donated."""
+"""Binds of primitives with references, and calls of compiled programs, which take the buffers of written references."""
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Sequence
 from typing import Any
 
 from primax.extend import core
 from primax.extend.backend import Target
-from primax.extend.core import Array, ClosedJaxpr
+from primax.extend.core import Array, ClosedJaxpr, UnsupportedError
 from primax.extend.provisional import runtime
-from primax.plugins.state.discharge import discharge
-from primax.plugins.state.ref import Ref, contents
+from primax.extend.provisional.references import discharge_rules
+from primax.extend.provisional.tracing import thread
+from primax.plugins.calls import jit_p
+from primax.plugins.custom_derivatives import custom_jvp_call_p, custom_lin_p, custom_vjp_call_p
+from primax.plugins.state.discharge import CustomRule, discharge, without_refs
+from primax.plugins.state.ref import Ref, contents, is_final, is_ref, owner_of, replace, stages
+from primax.plugins.state.types import AbstractRef, NewRefEffect
 
 
 def run_with_refs(closed: ClosedJaxpr, name: str, args: Sequence[Any], keep_unused: bool = False) -> list[Any]:
@@ -67,3 +73,67 @@ def _compiled(program: ClosedJaxpr, name: str, donated: Sequence[int], keep_unus
         return *outcome, False
 
     return runtime.fast_function(name, None, miss, key=(name, tuple(donated), keep_unused))
+
+
+def bind_with_refs(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Apply a primitive that holds programs, some of whose operands may be references, or whose programs make some."""
+    bind = functools.partial(type(primitive).bind, primitive)
+    if stages(thread.trace):
+        return bind(*args, **params)
+    params = {name: _discharged_param(value) for name, value in params.items()}
+    refs = [i for i, x in enumerate(args) if is_ref(x)]
+    if not refs:
+        return bind(*args, **params)
+    if primitive is jit_p and not thread.trace.tracing:
+        return run_with_refs(params["jaxpr"], params["name"], args, params["keep_unused"])
+    rule = discharge_rules.find(primitive, "a call with a reference")
+    owners = {i: owner_of(args[i]) for i in refs}
+    values = [contents(x, owners[i]) if i in owners else x for i, x in enumerate(args)]
+    first: dict[int, int] = {}
+    same = tuple(first.setdefault(id(x), i) if i in owners else None for i, x in enumerate(args))
+    try:
+        outs, new = rule(same, *values, **params)
+    except CustomRule:
+        if primitive is not jit_p:
+            raise UnsupportedError(
+                f"{primitive}: a function with custom derivatives must not take a reference inside of loops and "
+                "branches that are differentiated; call it outside, or use a Python loop"
+            ) from None
+        program = params["jaxpr"]
+        return core.eval_jaxpr(program.jaxpr, program.consts, *args)
+    for i, value in new.items():
+        replace(args[i], owners[i], value, str(primitive))
+    return outs
+
+
+def _discharged_param(value: Any) -> Any:
+    """A parameter, without references in the programs that it is or holds, but for those that programs take."""
+    if isinstance(value, ClosedJaxpr):
+        makes = any(isinstance(e, NewRefEffect) for e in value.effects)
+        takes = any(type(v.aval) is AbstractRef for v in value.jaxpr.invars)
+        return without_refs(value) if makes and not takes else value
+    if type(value) is tuple and value and isinstance(value[0], ClosedJaxpr):
+        return tuple(map(_discharged_param, value))
+    return value
+
+
+def _bind_custom_call(primitive: Any, *args: Any, **params: Any) -> Any:
+    """Call a function with custom derivatives; its rules take the references themselves."""
+    trace = thread.trace
+    bind = functools.partial(type(primitive).bind, primitive)
+    call = params["call_jaxpr"]
+    if not isinstance(call, ClosedJaxpr) or stages(trace) or not any(map(is_ref, args)):
+        return bind(*args, **params)
+    if is_final(trace):
+        return core.eval_jaxpr(call.jaxpr, call.consts, *args)
+    if trace.stages:
+        raise CustomRule
+    return bind(*args, **params)
+
+
+for _primitive in (custom_jvp_call_p, custom_vjp_call_p):
+    _primitive.bind = functools.partial(_bind_custom_call, _primitive)  # type: ignore[method-assign]
+    _primitive.mutable_operands = True
+custom_lin_p.mutable_operands = True
+discharge_rules.bind_mutable = bind_with_refs
+discharge_rules.lowerable = lowerable

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
-from primax.core.errors import UnsupportedError
 from primax.extend import core
 from primax.extend.core import ClosedJaxpr
 from primax.extend.provisional.references import Discharged, discharge_rules, register_program_pass
 from primax.extend.provisional.tracing import thread
-from primax.plugins.calls import jit_p
-from primax.plugins.custom_derivatives import custom_jvp_call_p, custom_lin_p, custom_vjp_call_p
 from primax.plugins.state.indices import put, take
 from primax.plugins.state.primitives import addupdate_p, empty2_p, free_p, freeze_p, get_p, ref_p, swap_p
 from primax.plugins.state.ref import (
@@ -24,7 +18,6 @@ from primax.plugins.state.ref import (
     free_ref,
     freeze,
     is_final,
-    is_ref,
     new_ref,
     owner_of,
     replace,
@@ -53,7 +46,7 @@ def discharge(closed: ClosedJaxpr, final: bool | None = None) -> Discharged:
     if final is None:
         final = is_final(thread.trace)
     program = closed
-    return core.cached(closed, ("discharged", final), lambda: _discharge(program, final))  # type: ignore[no-any-return]
+    return core.cached(closed, ("discharged", final), lambda: _discharge(program, final))
 
 
 class CustomRule(Exception):
@@ -85,49 +78,6 @@ def _discharge(closed: ClosedJaxpr, final: bool) -> Discharged:
 def without_refs(closed: ClosedJaxpr) -> ClosedJaxpr:
     """A program that makes references, but takes none, as one without."""
     return discharge(closed, True).program
-
-
-def bind_with_refs(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """Apply a primitive that holds programs, some of whose operands may be references, or whose programs make some."""
-    bind = functools.partial(type(primitive).bind, primitive)
-    if stages(thread.trace):
-        return bind(*args, **params)
-    params = {name: _discharged_param(value) for name, value in params.items()}
-    refs = [i for i, x in enumerate(args) if is_ref(x)]
-    if not refs:
-        return bind(*args, **params)
-    if primitive is jit_p and not thread.trace.tracing:
-        run_with_refs = import_module("primax.plugins.state.calls").run_with_refs  # it imports this module
-        return run_with_refs(params["jaxpr"], params["name"], args, params["keep_unused"])
-    rule = discharge_rules.find(primitive, "a call with a reference")
-    owners = {i: owner_of(args[i]) for i in refs}
-    values = [contents(x, owners[i]) if i in owners else x for i, x in enumerate(args)]
-    first: dict[int, int] = {}
-    same = tuple(first.setdefault(id(x), i) if i in owners else None for i, x in enumerate(args))
-    try:
-        outs, new = rule(same, *values, **params)
-    except CustomRule:
-        program = params.get("jaxpr")
-        if primitive is not jit_p:
-            raise UnsupportedError(
-                f"{primitive}: a function with custom derivatives must not take a reference inside of loops and "
-                "branches that are differentiated; call it outside, or use a Python loop"
-            ) from None
-        return core.eval_jaxpr(program.jaxpr, program.consts, *args)
-    for i, value in new.items():
-        replace(args[i], owners[i], value, str(primitive))
-    return outs
-
-
-def _discharged_param(value: Any) -> Any:
-    """A parameter, without references in the programs that it is or holds, but for those that programs take."""
-    if isinstance(value, ClosedJaxpr):
-        makes = any(isinstance(e, NewRefEffect) for e in value.effects)
-        takes = any(type(v.aval) is AbstractRef for v in value.jaxpr.invars)
-        return without_refs(value) if makes and not takes else value
-    if type(value) is tuple and value and isinstance(value[0], ClosedJaxpr):
-        return tuple(map(_discharged_param, value))
-    return value
 
 
 # What the equations of references do where these are cells.
@@ -177,26 +127,6 @@ for _primitive, _function in CELLS.items():
     _primitive.mutable_operands = True
 
 
-def _bind_custom_call(primitive: Any, *args: Any, **params: Any) -> Any:
-    """Call a function with custom derivatives; its rules take the references themselves."""
-    trace = thread.trace
-    bind = functools.partial(type(primitive).bind, primitive)
-    call = params["call_jaxpr"]
-    if not isinstance(call, ClosedJaxpr) or stages(trace) or not any(map(is_ref, args)):
-        return bind(*args, **params)
-    if is_final(trace):
-        return core.eval_jaxpr(call.jaxpr, call.consts, *args)
-    if trace.stages:
-        raise CustomRule
-    return bind(*args, **params)
-
-
-for _primitive in (custom_jvp_call_p, custom_vjp_call_p):
-    _primitive.bind = functools.partial(_bind_custom_call, _primitive)  # type: ignore[method-assign]
-    _primitive.mutable_operands = True
-custom_lin_p.mutable_operands = True
-
-discharge_rules.bind_mutable = bind_with_refs
 discharge_rules.discharge = discharge
 register_program_pass(
     "discharge", lambda closed: any(isinstance(e, NewRefEffect) for e in closed.effects), without_refs

@@ -191,4 +191,4 @@ def type_of_elements(contents: ShapedArray, indices: Indices, operands: Sequence
     def make() -> Any:
         return core.trace_to_jaxpr(run, [contents, *avals], "get").out_avals[0]
 
-    return indices.types.get_or_make((contents, *avals), make)  # type: ignore[no-any-return]
+    return indices.types.get_or_make((contents, *avals), make)

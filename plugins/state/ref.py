@@ -7,6 +7,7 @@ is read and replaced at once by pure operations; so differentiation and vectoriz
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -442,3 +443,6 @@ def _end(what: str, primitive: Any, ref: Any) -> Any:
     out = _in(owner, primitive, [ref], {})
     _ended[ref._var] = what
     return out
+
+
+AbstractRef.operations = sys.modules[__name__]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 from primax.extend.core import AbstractValue, ShapedArray
@@ -23,6 +22,7 @@ class AbstractRef(AbstractValue):
     __slots__ = ("inner_aval", "kind", "memory_space")
 
     mutable = True
+    operations: ClassVar[Any] = None  # the module that reads and writes references
     inner_aval: ShapedArray
     memory_space: Any
     kind: Any
@@ -83,27 +83,23 @@ class AbstractRef(AbstractValue):
 
     def read(self, ref: Any) -> Any:
         """The contents of a reference of this type."""
-        return self._module().get(ref)
+        return self.operations.get(ref)
 
     def write(self, ref: Any, value: Any) -> None:
         """Replace the contents of a reference of this type."""
-        self._module().set(ref, ..., value)
+        self.operations.set(ref, ..., value)
 
     def add(self, ref: Any, value: Any) -> None:
         """Add to the contents of a reference of this type."""
-        self._module().addupdate(ref, ..., value)
+        self.operations.addupdate(ref, ..., value)
 
     def cell(self, trace: Any, value: Any) -> Any:
         """A reference inside a transformation, which stands for one outside."""
-        return self._module().Ref(value, self, trace)
+        return self.operations.Ref(value, self, trace)
 
     def last(self, ref: Any) -> Any:
         """The contents of a reference inside a transformation that has ended."""
         return ref._value
-
-    @staticmethod
-    def _module() -> Any:
-        return import_module("primax.plugins.state.ref")
 
     def str_short(self) -> str:
         return f"Ref{{{self.inner_aval.str_short()}}}"

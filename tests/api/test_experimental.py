@@ -93,16 +93,15 @@ def test_a_generator_draws_by_the_next_key_of_its_seed():
     assert rng.uniform(pnp.zeros(3), pnp.ones((2, 1))).shape == (2, 3)
 
 
-def test_a_generator_takes_seeds_of_several_kinds_and_no_traced_function():
+def test_a_generator_takes_seeds_of_several_kinds():
     assert "rbg" in repr(stateful_rng(3, impl="rbg"))
     key = px.random.key(5)
     assert stateful_rng(key).random() == px.random.uniform(px.random.fold_in(key, 0))
     assert 0.0 <= float(stateful_rng().random()) <= 1.0
-    rng = stateful_rng(0)
-    with pytest.raises(RuntimeError, match="numbers must be drawn outside of traced functions"):
-        px.jit(lambda: rng.random())()
-    with pytest.raises(NotImplementedError, match=r"generators cannot be mapped over; use spawn .* or key\(3\)"):
-        rng.split(3)
+    with pytest.raises(ValueError, match="seed must be given inside of traced functions"):
+        px.jit(lambda: stateful_rng().random())()
+    with pytest.raises(ValueError, match=r"a generator of shape \(3,\) draws numbers inside of vmap only"):
+        stateful_rng(0).split(3).random()
 
 
 def test_the_directory_of_compiled_programs_is_set_as_jax_spells_it(tmp_path):

@@ -20,6 +20,7 @@ unreduced_psum unreduced_reduce_scatter vary_unreduced_cast"""
 WITHOUT_SAMPLES = {*OF_MESHES.split(), "after_all", "create_token"} | {
     *("from_spectrum", "singular_spectrum", "spectral_changes", "spectral_turns", "spectrum"),  # not linear
     "rng_uniform",  # its results differ between calls
+    *("addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "swap"),  # of references, which are no arrays
 }
 
 

@@ -257,9 +257,7 @@ def test_gradients_accumulate_in_references():
     _, pullback = px.vjp(lambda x: x * x, 3.0)
     with pytest.raises(ValueError, match="refs must have 1 entries, one for each argument, got 2"):
         pullback.with_refs(bias, bias)
-    with pytest.raises(
-        TypeError, match=r"with_refs: refs\[0\] must be a reference to f32\[\], got f32\[2\]"
-    ):
+    with pytest.raises(TypeError, match=r"with_refs: refs\[0\] must be a reference to f32\[\], got f32\[2\]"):
         pullback.with_refs(pnp.ones(2))
 
 
