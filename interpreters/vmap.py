@@ -17,6 +17,9 @@ from primax.interpreters.linearize import linear_tape
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
+# Makes the mapped function, from the arguments of `vmap`, where packages have registered values with axes of their own.
+of_registered_values: Callable[..., Any] | None = None
+
 
 def vmap(
     fun: Callable[_P, _R],
@@ -56,6 +59,9 @@ def vmap(
     [0.0, 2.0, 4.0]
     """
     check_function("vmap", "fun", fun)
+    if of_registered_values is not None and not hasattr(fun, "of_elements"):
+        options = {"axis_name": axis_name, "spmd_axis_name": spmd_axis_name, "sum_match": sum_match}
+        return of_registered_values(fun, in_axes, out_axes, axis_size, options)  # type: ignore[no-any-return]
     spmd = () if spmd_axis_name is None else spmd_axis_name
     spmd = spmd if isinstance(spmd, tuple) else (spmd,)
     try:

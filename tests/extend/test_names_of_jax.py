@@ -321,6 +321,34 @@ def test_a_foreign_function_is_declared_to_be_partitioned_along_leading_axes():
         ffi.register_ffi_target_as_batch_partitionable(3)
 
 
-def test_types_of_values_to_map_over_are_accepted_with_a_warning():
-    with pytest.warns(UserWarning, match="maps over axes of the leaves of a _Pair"):
-        batching.register_vmappable(_Pair, int, int, None, None, None)
+class _Two:
+    def __init__(self, first, second):
+        self.first, self.second = first, second
+
+
+def test_packages_say_how_their_values_are_mapped():
+    pnp = px.numpy
+
+    class Spec:
+        def __init__(self, first, second):
+            self.first, self.second = first, second
+
+    def to_elt(cont, get_idx, x, spec):
+        return _Two(cont(x.first, spec.first), cont(x.second, spec.second))
+
+    def from_elt(cont, size, x, spec):
+        return _Two(cont(size, x.first, spec.first), cont(size, x.second, spec.second))
+
+    def f(two, x):
+        return _Two(two.first * x, two.second + x)
+
+    batching.register_vmappable(_Two, Spec, int, to_elt, from_elt, None)
+    try:
+        two = _Two(pnp.arange(3.0), pnp.ones((2, 3)))
+        out = px.vmap(f, in_axes=(Spec(0, 1), 0), out_axes=Spec(0, 1))(two, pnp.arange(3.0))
+        assert out.first.tolist() == [0, 1, 4]
+        assert out.second.tolist() == [[1, 2, 3], [1, 2, 3]]
+        assert px.vmap(lambda x: 2 * x)(pnp.arange(2)).tolist() == [0, 2]
+    finally:
+        batching.unregister_vmappable(_Two)
+    assert px.vmap(lambda x: 2 * x)(pnp.arange(2)).tolist() == [0, 2]

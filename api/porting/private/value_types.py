@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -12,6 +11,8 @@ import numpy as np
 from primax.core.avals import aval_handlers
 from primax.extend import dtypes
 from primax.extend.core import register_aval
+from primax.porting.private import mapped_values
+from primax.porting.private.mapped_values import is_vmappable
 
 __all__ = [
     "Shape",
@@ -75,11 +76,6 @@ canonicalize_dtype_handlers = _Table(lambda kind: _canonical, _convert_by)
 pytype_aval_mappings = _Table(lambda kind: aval_handlers[kind], _set_type_handler)
 
 
-def is_vmappable(x: Any) -> bool:
-    """Whether a value is of a registered type; no value is."""
-    return False
-
-
 def make_iota(axis_size: int) -> Any:
     """The positions of the elements along a mapped axis."""
     return import_module("primax.lax").iota(np.int32, axis_size)
@@ -88,13 +84,19 @@ def make_iota(axis_size: int) -> Any:
 def register_vmappable(
     data_type: type, spec_type: type, axis_size_type: type, to_elt: Any, from_elt: Any, make_iota: Any
 ) -> None:
-    """Accept JAX's arguments, and warn that `vmap` maps over the leaves of such values."""
-    warnings.warn(
-        f"register_vmappable: primax.vmap maps over axes of the leaves of a {data_type.__name__}, and calls neither "
-        "to_elt nor from_elt",
-        stacklevel=2,
-    )
+    """Let `vmap` map values of a type, as JAX does.
+
+    Args:
+      data_type: the type.
+      spec_type: the type of their entries in `in_axes` and `out_axes`.
+      axis_size_type: not used; the size of the axis is an int.
+      to_elt: `(cont, get_idx, x, spec)` returns an element; `cont(array, axis)` is an element of an array.
+      from_elt: `(cont, size, x, spec)` returns a value of all elements; `cont(size, array, axis)` stacks those of one.
+      make_iota: not used.
+    """
+    mapped_values.register(data_type, mapped_values.Registered(spec_type, to_elt, from_elt))
 
 
 def unregister_vmappable(data_type: type) -> None:
-    """Do nothing: no type is registered."""
+    """Let `vmap` treat values of a type as it treats others."""
+    mapped_values.unregister(data_type)
