@@ -168,11 +168,12 @@ def swap(ref: Ref | View, idx: Any, value: ArrayLike) -> Array:
     return _ref.swap(ref, ... if idx is None else idx, value)
 
 
-def addupdate(ref: Ref | View, idx: Any, value: ArrayLike) -> None:
-    """`ref[idx] += value`, as one operation.
+def addupdate(ref: Ref | View, idx: Any, x: ArrayLike) -> None:
+    """`ref[idx] += x`, as one operation.
 
     Args:
-      ref, idx, value: as for `set`.
+      ref, idx: as for `set`.
+      x: as the `value` of `set`.
 
     Raises:
       TypeError, ValueError: as for `set`.
@@ -183,4 +184,4 @@ def addupdate(ref: Ref | View, idx: Any, value: ArrayLike) -> None:
     >>> ref
     Ref([3., 1.], dtype=float32)
     """
-    _ref.addupdate(ref, ... if idx is None else idx, value)
+    _ref.addupdate(ref, ... if idx is None else idx, x)

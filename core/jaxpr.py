@@ -423,7 +423,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
             values = [env[v] if type(v) is not Literal else v.val for v in eqn.invars]
             if propagate_source_info and eqn.source_info is not None:
                 here.source = eqn.source_info
-            if eqn.primitive.mutable_operands:
+            if eqn.primitive.mutable_operands and (eqn.effects or any(v.aval.mutable for v in eqn.invars)):
                 out = eqn.primitive.bind(*values, **eqn.params)
             else:
                 out = thread.trace.process(eqn.primitive, values, eqn.params)

@@ -288,7 +288,7 @@ class RuleTable(MutableMapping[Any, Rule]):
 
 
 class _DischargeTable(RuleTable):
-    """The rules of primitives with mutable operands; `bind` of such a primitive goes by way of `bind_mutable`."""
+    """The rules of primitives with mutable operands. With the first reference, `bind` of these is replaced."""
 
     bind_mutable: Callable[..., Any] | None = None  # takes the primitive, its operands and its parameters
     discharge: Callable[[Any], Any] | None = None  # the program without references; see `Discharged`
@@ -296,15 +296,19 @@ class _DischargeTable(RuleTable):
 
     def register(self, key: Any, *args: Any, **kwargs: Any) -> Change:
         change = super().register(key, *args, **kwargs)
-
-        def bind(*args: Any, **params: Any) -> Any:
-            if self.bind_mutable is None:
-                return type(key).bind(key, *args, **params)
-            return self.bind_mutable(key, args, params)
-
-        undo_log.put(vars(key), "bind", bind)
-        undo_log.put(vars(key), "mutable_operands", True)
+        if self.bind_mutable is not None:
+            self._replace_bind(key)
         return change
+
+    def install(self, bind_mutable: Callable[..., Any]) -> None:
+        """Let `bind_mutable` bind all primitives of the table, those to come included."""
+        self.bind_mutable = bind_mutable
+        for primitive in self.functions:
+            self._replace_bind(primitive)
+
+    def _replace_bind(self, primitive: Any) -> None:
+        undo_log.put(vars(primitive), "bind", functools.partial(self.bind_mutable, primitive))  # type: ignore[arg-type]
+        undo_log.put(vars(primitive), "mutable_operands", True)
 
 
 def _primitive(key: Any) -> Any:

@@ -28,6 +28,8 @@ __all__: list[str] = []
 # The names of primitives, by the names of JAX's variables for them.
 _ALIASES = {
     "add_jaxvals": "add_any",
+    "empty2": "empty_ref",
+    "ref": "new_ref",
     "remat": "checkpoint",
     "call": "core_call",
     "closed_call": "core_closed_call",

@@ -147,7 +147,7 @@ def _of_elementwise(primitive: Any, batch: Rule, factory: str) -> Rule:
         f"is batching.{factory}, which is for elementwise primitives; declare the axes on which {primitive} acts as a "
         "whole, as in define_primitive(..., signature='(m,n),(n)->(m)'), or use derive.loop"
     )
-    rule = batch if is_proven(primitive.module) else checked
+    rule = batch if is_proven(getattr(primitive, "module", "")) else checked  # others than primitives are refused later
     rule.__name__ = f"{factory}({primitive})"
     rule.implies_sharding = implied_by_elementwise  # type: ignore[attr-defined]
     rule.remark = remark  # type: ignore[attr-defined]

@@ -58,6 +58,8 @@ class EvalTrace(ImplTrace):
                 _explain(error, primitive, args)
                 if not _is_staged(primitive):
                     raise
+        if not _is_staged(primitive):  # without the frame of `evaluate`, so that programs may be nested deeply
+            return ImplTrace.evaluate(self, primitive, args, params, key)
         return self.evaluate(primitive, args, params, key)
 
     def evaluate(self, primitive: Any, args: Any, params: dict[str, Any], key: Any) -> Any:

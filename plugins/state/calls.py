@@ -75,15 +75,15 @@ def _compiled(program: ClosedJaxpr, name: str, donated: Sequence[int], keep_unus
     return runtime.fast_function(name, None, miss, key=(name, tuple(donated), keep_unused))
 
 
-def bind_with_refs(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+def bind_with_refs(primitive: Any, /, *args: Any, **params: Any) -> Any:
     """Apply a primitive that holds programs, some of whose operands may be references, or whose programs make some."""
-    bind = functools.partial(type(primitive).bind, primitive)
+    bind = type(primitive).bind
     if stages(thread.trace):
-        return bind(*args, **params)
+        return bind(primitive, *args, **params)
     params = {name: _discharged_param(value) for name, value in params.items()}
     refs = [i for i, x in enumerate(args) if is_ref(x)]
     if not refs:
-        return bind(*args, **params)
+        return bind(primitive, *args, **params)
     if primitive is jit_p and not thread.trace.tracing:
         return run_with_refs(params["jaxpr"], params["name"], args, params["keep_unused"])
     rule = discharge_rules.find(primitive, "a call with a reference")
@@ -120,20 +120,20 @@ def _discharged_param(value: Any) -> Any:
 def _bind_custom_call(primitive: Any, *args: Any, **params: Any) -> Any:
     """Call a function with custom derivatives; its rules take the references themselves."""
     trace = thread.trace
-    bind = functools.partial(type(primitive).bind, primitive)
-    call = params["call_jaxpr"]
+    bind = type(primitive).bind
+    call = params.get("call_jaxpr")
     if not isinstance(call, ClosedJaxpr) or stages(trace) or not any(map(is_ref, args)):
-        return bind(*args, **params)
+        return bind(primitive, *args, **params)
     if is_final(trace):
         return core.eval_jaxpr(call.jaxpr, call.consts, *args)
     if trace.stages:
         raise CustomRule
-    return bind(*args, **params)
+    return bind(primitive, *args, **params)
 
 
 for _primitive in (custom_jvp_call_p, custom_vjp_call_p):
     _primitive.bind = functools.partial(_bind_custom_call, _primitive)  # type: ignore[method-assign]
     _primitive.mutable_operands = True
 custom_lin_p.mutable_operands = True
-discharge_rules.bind_mutable = bind_with_refs
+discharge_rules.install(bind_with_refs)
 discharge_rules.lowerable = lowerable

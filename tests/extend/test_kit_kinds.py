@@ -171,4 +171,5 @@ def test_a_rule_that_is_wrong_in_a_detail_is_found_whatever_its_kind(kind):
 
 
 def test_every_kind_of_primax_is_among_these():
-    assert WRONG.keys() == {kind for kind, table in core.rule_tables.items() if table.check is None}
+    of_references = {"discharge"}  # samples hold no references: tests/plugins/test_state.py
+    assert WRONG.keys() | of_references == {kind for kind, table in core.rule_tables.items() if table.check is None}
