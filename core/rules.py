@@ -290,7 +290,7 @@ class RuleTable(MutableMapping[Any, Rule]):
 class _DischargeTable(RuleTable):
     """The rules of primitives with mutable operands. With the first reference, `bind` of these is replaced."""
 
-    bind_mutable: Callable[..., Any] | None = None  # takes the primitive, its operands and its parameters
+    bind_mutable: Any = None  # takes the primitive, its operands and its parameters
     discharge: Callable[[Any], Any] | None = None  # the program without references; see `Discharged`
     lowerable: Callable[..., Any] | None = None  # a program and a target as they are lowered
 
@@ -307,7 +307,7 @@ class _DischargeTable(RuleTable):
             self._replace_bind(primitive)
 
     def _replace_bind(self, primitive: Any) -> None:
-        undo_log.put(vars(primitive), "bind", functools.partial(self.bind_mutable, primitive))  # type: ignore[arg-type]
+        undo_log.put(vars(primitive), "bind", functools.partial(self.bind_mutable, primitive))
         undo_log.put(vars(primitive), "mutable_operands", True)
 
 
