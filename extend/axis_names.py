@@ -38,7 +38,7 @@ def for_unnamed_axes(primitive: Any, derivation: str, rule: Rule, operations: Ru
       the mapped axis may be this one.
     """
 
-    def checked(args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+    def checked(args: Sequence[Any], dims: Sequence[Any], /, **params: Any) -> Any:
         if thread.axes:
             mapped = thread.axes.keys() - set(get_abstract_mesh().manual_axes)
             avals = [

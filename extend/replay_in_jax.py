@@ -34,7 +34,7 @@ from primax.interpreters.staging import trace_to_jaxpr
 __all__ = ["Replay", "compiles", "refusal", "varying"]
 
 _REMEDIES = {
-    "check": "apply primax.checkify.checkify to the function, which then returns the error as a value",
+    "check": "apply primax.experimental.checkify.checkify to the function, which then returns the error as a value",
     "ffi_call": "call jax.ffi.ffi_call in jax, between functions that to_jax carries",
 }
 

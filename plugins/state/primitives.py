@@ -1,4 +1,4 @@
-"""The primitives of references: what programs hold; see `primax.plugins.state.access` for what calls do."""
+"""The primitives of references: what programs hold; see `primax.plugins.state.ref` for what calls do."""
 
 from __future__ import annotations
 

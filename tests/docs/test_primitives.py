@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "center": "it shows a sharding rule, and has neither derivatives nor batches",
     },
     "docs/porting.md": {"mine": "it shows how a primitive is claimed, and has an impl alone"},
+    "docs/references.md": {"push": "it takes a reference, which a sample does not hold"},
     "docs/symbolic-shapes.md": {"twice": "it shows a lowering rule, and has no derivatives"},
     "docs/test-a-primitive.md": {
         "decay": [Sample([X], {"rate": 0.7}, skip={"bounds": "the page shows a wrong rule"})],
@@ -83,6 +85,16 @@ def _primitives(document: str) -> tuple[dict[str, core.Primitive], dict[str, Any
     return {p.name: p for p in found}, test.globs
 
 
+@pytest.fixture
+def _without_new_kinds() -> Iterator[None]:
+    """Removes the kinds of rules that a document has introduced."""
+    kinds = set(core.rule_tables)
+    yield
+    for kind in core.rule_tables.keys() - kinds:
+        del core.rule_tables[kind]
+
+
+@pytest.mark.usefixtures("_without_new_kinds")
 @pytest.mark.skipif(config.enable_x64, reason="the documents show 32-bit results")
 @pytest.mark.filterwarnings("ignore:.* are experimental")
 @pytest.mark.parametrize("document", DOCUMENTS)

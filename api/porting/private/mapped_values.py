@@ -25,7 +25,9 @@ class Registered(NamedTuple):
     from_elt: Callable[..., Any]
 
 
-_vmap_module: Any = import_module("primax.interpreters.vmap")  # it holds the hook; the package has a function of its name
+_vmap_module: Any = import_module(
+    "primax.interpreters.vmap"
+)  # where the hook is
 _registered: dict[type, Registered] = {}
 
 

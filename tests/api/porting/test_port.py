@@ -105,14 +105,14 @@ def test_files_and_folders_are_left_out_by_name_or_path(folder: Path, capsys: py
 
 def test_names_without_counterpart_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("a.py", "b.py"):
-        Path(name).write_text("import jax\njax.Ref, jax.curry\njax.curry\n", encoding="utf-8")
+        Path(name).write_text("import jax\njax.xmap, jax.curry\njax.curry\n", encoding="utf-8")
     assert port("--check", ".") == 1
     assert capsys.readouterr().out.partition("\n\n")[2] == (
         "name without counterpart  places  first\n"
         "jax.curry                 4       a.py:2\n"
         "    removed in JAX 0.10; use `functools.partial`\n"
-        "jax.Ref                   2       a.py:2\n"
-        "    mutable arrays come in a later release\n\n"
+        "jax.xmap                  2       a.py:2\n"
+        "    removed in JAX; use `primax.shard_map`\n\n"
         "2 files to rewrite of 2, 2 names without counterpart in 6 places\n"
     )
 

@@ -36,7 +36,9 @@ def test_only_a_shared_array_is_copied() -> None:
     x = pnp.ones(3)
     assert copy_if_shared(x) is x
     assert copy_if_shared(x, constant=True) is not x
-    assert shared(x) is x
+    other = shared(x)
+    assert other is not x
+    assert has_shared_buffer(other)
     assert has_shared_buffer(x)
     copy = copy_if_shared(x)
     assert copy is not x
