@@ -25,9 +25,7 @@ class Registered(NamedTuple):
     from_elt: Callable[..., Any]
 
 
-_vmap_module: Any = import_module(
-    "primax.interpreters.vmap"
-)  # where the hook is
+_vmap_module: Any = import_module("primax.interpreters.vmap")  # where the hook is
 _registered: dict[type, Registered] = {}
 
 
