@@ -204,6 +204,8 @@ def _mesh(devices: Any, platform: Any, size: int, name: Any) -> Mesh:
 
 
 def _element(x: Any, axis: int) -> Any:
+    if core.get_aval(x).mutable:
+        return x.at[(*[slice(None)] * axis, 0)]  # a view, which is read and written as a reference
     return core.protocol_of(core.get_aval(x)).index(x, 0, axis)
 
 

@@ -414,3 +414,81 @@ def test_a_third_partys_primitive_takes_references():
     assert ref[...].tolist() == [6, 5, 0]
     assert "push a b" in str(px.make_jaxpr(push)(ref, 6.0))
     assert float(px.grad(lambda x: (push(r := px.new_ref(pnp.zeros(2)), x), r[0] * x)[1])(3.0)) == 6.0
+
+
+def test_pmap_gives_each_device_a_view_of_its_part():
+    ref = px.new_ref(pnp.zeros((2, 3)))
+
+    def f(ref, x):
+        ref[0] = x
+        return ref[...].sum()
+
+    assert px.pmap(f)(ref, pnp.array([1.0, 5.0])).tolist() == [1, 5]
+    assert ref[...].tolist() == [[1, 0, 0], [5, 0, 0]]
+
+
+class Cell:
+    """The contents of a reference as a value that pure updates replace: the law that references follow."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __getitem__(self, index):
+        return self.value[index]
+
+    def __setitem__(self, index, value):
+        self.value = self.value.at[index].set(value)
+
+
+def random_program(seed):
+    """A function that makes random accesses to a reference or a cell of shape (3, 4), and returns a number."""
+    draw = np.random.default_rng(seed)
+    indices = [0, -1, slice(1, None), (slice(None), 2), (1, slice(0, 3, 2)), (np.array([2, 0]),), ...]
+    steps = [(indices[draw.integers(len(indices))], draw.integers(4), draw.integers(3)) for _ in range(6)]
+
+    def run(ref, x, i):
+        total = 0.0
+        for index, kind, at in steps:
+            if kind == 0:
+                ref[index] = x * (at + 1)
+            elif kind == 1:
+                ref[index] += pnp.sin(x) + at
+            elif kind == 2:
+                ref[(i + at) % 3] *= x
+            else:
+                total = total * 0.5 + ref[index].sum() * x
+        return total + (ref[...] ** 2).sum()
+
+    return run
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_accesses_are_those_of_pure_updates(seed):
+    program, start = random_program(seed), pnp.arange(12.0).reshape(3, 4) / 10
+
+    def with_(kind):
+        def f(x, i):
+            held = kind(start * x)
+            return program(held, x, i), held[...]
+
+        return f
+
+    def both(kind):
+        f = with_(kind)
+        xs, positions = pnp.array([0.3, 1.2]), pnp.array([2, 1])
+        return px.jit(
+            lambda: (
+                f(0.7, 1),
+                px.vmap(f)(xs, positions),
+                px.vmap(px.grad(lambda x, i: f(x, i)[0]))(xs, positions),
+                px.jvp(lambda x: px.jit(f)(x, 2), (0.4,), (1.0,)),
+            )
+        )()
+
+    for got, want in zip(px.tree.leaves(both(px.new_ref)), px.tree.leaves(both(Cell)), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+    ref, x = px.new_ref(start), pnp.float32(0.6)
+    result = px.jit(program)(ref, x, 1)
+    cell = Cell(start)
+    np.testing.assert_allclose(result, program(cell, x, 1), rtol=1e-5)
+    np.testing.assert_allclose(ref[...], cell.value, rtol=1e-5)
