@@ -23,6 +23,10 @@ REASONS = {
     "jax.debug.visualize_sharding": "the drawing is plain text, which has no colors and fits the terminal",
     "jax.distributed.initialize": "processes are those of one slice, and speak without certificates of their own",
     "jax.dtypes.result_type": "called `return_weak_type` here, as in jax._src.dtypes",
+    **dict.fromkeys(
+        ("jax.empty_ref", "jax.new_ref", "jax.ref.empty_ref", "jax.ref.new_ref"),
+        "`pin` says how jax 0.12 lowers a reference; here its contents are donated",
+    ),
     "jax.export.register_pytree_node_serialization": "a node is made by the function that its class is registered with",
     "jax.lax.erfc": "XLA has one accuracy of it on CPUs",
     "jax.linearize": "jax uses `in_nzs` in its own rules",

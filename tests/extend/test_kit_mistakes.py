@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+import jaxlib.version
 import numpy as np
 import pytest
 
@@ -229,6 +230,8 @@ MISTAKES: dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_told_by_the_check_that_is_meant_for_it(name):
+    if name == "a sharding rule that XLA does not use" and jaxlib.version.__version_info__ >= (0, 11):
+        pytest.skip("newer XLA divides Fourier transforms")
     check, said, rules, params = MISTAKES[name]
     found = failures(check, rules, params)
     assert any(said in f"{outcome.label} {outcome.message}" for outcome in found), found
