@@ -12,13 +12,13 @@ from rooms import lines_of
     [
         (["core"], "*.py", 6_040),  # without core/tree and core/text
         (["core/tree"], "*.py", 1_530),
-        (["core/text"], "*.py", 645),
+        (["core/text"], "*.py", 641),
         (["interpreters"], "*.py", 4_410),
         (["interpreters/runtime"], "**/*.py", 8_910),
         (["extend/host"], "*.py", 2_270),
         (["extend/derive"], "*.py", 790),
         (["core", "interpreters"], "**/*.py", 24_000),
-        (["core", "interpreters", "extend", "plugins", "api"], "**/*.py", 137_500),
+        (["core", "interpreters", "extend", "plugins", "api"], "**/*.py", 137_100),
     ],
 )
 def test_a_room_has_a_limit_of_lines(folders: list[str], pattern: str, most: int) -> None:
