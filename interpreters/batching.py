@@ -333,9 +333,12 @@ def batch_flat(
         values = [placed_along(axis, x, d) for x, d in zip(values, dims, strict=True)]
     trace = kind(thread.trace, axis)
     args = [x if d is None else BatchTracer(trace, x, d) for x, d in zip(values, dims, strict=True)]
-    mutable = [(i, d) for i, d in enumerate(dims) if d is not None and args[i].aval.mutable]
-    for i, d in mutable:
-        args[i] = args[i].aval.cell(trace, BatchTracer(trace, args[i].aval.read(values[i]), d))
+    mutable: list[tuple[int, int, BatchTracer]] = []
+    for i, d in enumerate(dims):
+        if d is not None and args[i].aval.mutable:
+            first = BatchTracer(trace, args[i].aval.read(values[i]), d)
+            mutable.append((i, d, first))
+            args[i] = args[i].aval.cell(trace, first)
     axes = thread.axes
     inner_axes = axes if axis.name is None else {**axes, axis.name: axis.size}
     before = enter(trace)
@@ -346,10 +349,11 @@ def batch_flat(
         thread.axes = axes
         enter(before)
         trace.end()
-    for i, dim in mutable:
-        new = args[i].aval.last(args[i])
-        is_own = type(new) is BatchTracer and new._trace is trace
-        args[i].aval.write(values[i], stacked(axis, new.value if is_own else new, new.dim if is_own else None, dim))
+    for i, dim, first in mutable:
+        new = args[i].aval.last(args[i], first)
+        if new is not None:
+            is_own = type(new) is BatchTracer and new._trace is trace
+            args[i].aval.write(values[i], stacked(axis, new.value if is_own else new, new.dim if is_own else None, dim))
     out_values: list[Any] = []
     out_dims: list[int | None] = []
     for out in map(trace.own, outs) if isinstance(trace, ResumedBatchTrace) else outs:

@@ -165,7 +165,7 @@ class StaticArguments:
         if static_kwargs:
             kwargs = {name: x for name, x in kwargs.items() if name not in self.names}
         for where, value in (*static, *static_kwargs):
-            if getattr(getattr(value, "aval", None), "mutable", False):
+            if getattr(type(value), "is_reference", False):
                 raise ValueError(f"{function}: static argument {where!r} must not be a reference, got {value!r}")
             try:
                 hash(value)
@@ -378,10 +378,11 @@ def check_outputs(leaves: Sequence[Any], out_tree: Any, fun: Any, name: str | No
             aval_of(name or (fun if isinstance(fun, str) else name_of(fun)), f"the result{path}", x, hint=where)
             raise
         if aval.mutable:
-            text = (
-                f"a result must be an array, got a reference of type {aval.str_short()}; return its contents, ref[...]"
+            who, got = (
+                name or (fun if isinstance(fun, str) else name_of(fun)),
+                f"a reference of type {aval.str_short()}",
             )
-            raise ValueError(f"{name or (fun if isinstance(fun, str) else name_of(fun))}: {text}")
+            raise ValueError(f"{who}: a result must be an array, got {got}; return its contents, ref[...]")
 
 
 def argument_positions(what: str, argnums: Any) -> tuple[int, ...]:

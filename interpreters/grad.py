@@ -174,10 +174,8 @@ def _differentiated(
     avals = avals_of(flat, primals, what)
     for i, aval in enumerate(avals):
         if aval.mutable:
-            raise TypeError(
-                f"{what}: {places((primals, {}), fun)[i]} must be an array, got a reference of type "
-                f"{aval.str_short()}; close over it, or differentiate with respect to its contents"
-            )
+            where, text = places((primals, {}), fun)[i], aval.str_short()
+            raise TypeError(f"{what}: {where} must be an array, got a reference of type {text}; close over it")
     if not thread.trace.tracing:
         flat = [from_host(x) for x in flat]
     flat_fun = FlatFunction(what, fun, in_tree, has_aux)

@@ -290,21 +290,24 @@ def jvp_flat(
     kind = CheckedJVPTrace if check_rules.value else JVPTrace
     trace = kind(thread.trace if parent is None else parent)
     args = [p if type(t) is Zero else JVPTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)]
-    mutable = [i for i, x in enumerate(args) if type(x) is JVPTracer and x.aval.mutable]
-    for i in mutable:
-        aval = args[i].aval
-        args[i] = aval.cell(trace, JVPTracer(trace, aval.read(primals[i]), aval.read(tangents[i])))
+    mutable: list[tuple[int, JVPTracer]] = []
+    for i, x in enumerate(args):
+        if type(x) is JVPTracer and x.aval.mutable:
+            first = JVPTracer(trace, x.aval.read(x.primal), x.aval.read(x.tangent))
+            mutable.append((i, first))
+            args[i] = x.aval.cell(trace, first)
     before = enter(trace)
     try:
         outs = fun(*args)
     finally:
         enter(before)
         trace.end()
-    for i in mutable:
-        new = args[i].aval.last(args[i])
-        is_own = type(new) is JVPTracer and new._trace is trace
-        args[i].aval.write(primals[i], new.primal if is_own else new)
-        args[i].aval.write(tangents[i], new.tangent if is_own else zeros_like_aval(tangents[i].aval.inner_aval))
+    for i, first in mutable:
+        new = args[i].aval.last(args[i], first)
+        if new is not None:
+            is_own = type(new) is JVPTracer and new._trace is trace
+            args[i].aval.write(primals[i], new.primal if is_own else new)
+            args[i].aval.write(tangents[i], new.tangent if is_own else zeros_like_aval(tangents[i].aval.inner_aval))
     out_primals: list[Any] = []
     out_tangents: list[Any] = []
     for out in outs:

@@ -13,13 +13,7 @@ _passes: dict[str, tuple[Callable[[ClosedJaxpr], bool], Callable[[ClosedJaxpr], 
 def register_program_pass(
     name: str, applies: Callable[[ClosedJaxpr], bool], rewrite: Callable[[ClosedJaxpr], ClosedJaxpr]
 ) -> None:
-    """Add a pass, which comes after the others.
-
-    Args:
-      name: its name.
-      applies: whether a program, which has effects, is to be rewritten.
-      rewrite: returns a program with the same inputs and outputs.
-    """
+    """Add a pass, the last one, over programs with effects to which it applies; inputs and outputs stay the same."""
     _passes[name] = applies, rewrite
 
 

@@ -234,34 +234,25 @@ class Pullback(Derivative):
         return tree.unflatten(self.in_tree, pull_back(self.tape, cts, self.in_avals))
 
     def with_refs(self, *refs: Any) -> Callable[[Any], tuple[Any, ...]]:
-        """A function like this one that adds cotangents to references instead of returning them.
+        """A function like this one that adds cotangents to references, in whose places it returns None.
 
         Args:
           refs: one for each argument: a reference, a container of such with the structure of the argument, or None to
             return the cotangent.
 
-        Returns:
-          A function of a cotangent. Its result has None in the places of references.
-
         Raises:
-          ValueError: the structure is another.
+          ValueError: the structure is another, or one reference is there twice.
           TypeError: an entry is neither a reference nor None, or its type is not that of the cotangent.
         """
-        nodes = self.in_tree.children()
-        if len(refs) != len(nodes):
-            raise ValueError(f"with_refs: refs must have {len(nodes)} entries, one for each argument, got {len(refs)}")
-        flat: list[Any] = []
-        for i, (node, entry) in enumerate(zip(nodes, refs, strict=True)):
-            try:
-                flat += [None] * node.num_leaves if entry is None else node.flatten_up_to(entry)
-            except ValueError as error:
-                raise ValueError(f"with_refs: refs[{i}] must have the structure {node}; {error}") from None
+        flat = tree.flatten_axes("with_refs", self.in_tree, refs)
         for i, (ref, want) in enumerate(zip(flat, self.in_avals, strict=True)):
             if ref is not None:
-                have = get_aval(ref)
+                have, where = get_aval(ref), self._name(i).replace("args_res", "refs")
                 if not (have.mutable and same_type(have.inner_aval, want, ALL_BUT_SHAPE_AND_DTYPE)):
-                    where, got = self._name(i).replace("args_res", "refs"), have.str_short()
+                    got = have.str_short()
                     raise TypeError(f"with_refs: {where} must be a reference to {want.str_short()}, got {got}")
+                if any(ref is other for other in flat[:i]):
+                    raise ValueError(f"with_refs: {where} must be a reference of its own, got {ref!r} twice")
 
         def pull_back_into_refs(ct: Any) -> tuple[Any, ...]:
             cts = tree.flatten(self(ct))[0]

@@ -219,6 +219,8 @@ def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any, device: Any 
     """The value as an array; host values are put on the device, if one is given."""
     if isinstance(a, Array | Tracer):
         aval = a.aval
+        if aval.mutable:
+            aval_of(function, a, "a")  # raises the error
         if dtype is not None and (aval.dtype != dtype or aval.weak_type):
             if copy is False and aval.dtype != dtype:
                 raise ValueError(f"{function}: dtype {dtype} of {aval.str_short()} needs a copy, and copy is False")
@@ -268,7 +270,7 @@ def _of_foreign(function: str, a: Any, dtype: Any, copy: Any, device: Any = None
     except TypeError:
         if _is_convertible(a):
             return _convert_to_array(function, _converted(a), dtype, copy, device)
-        aval_of(function, a, "a")
+    aval_of(function, a, "a")
     return a
 
 

@@ -52,11 +52,9 @@ def aval_of(function: str, x: Any, argument: Any = None) -> ShapedArray:
       OverflowError: the argument is an int that the default int dtype cannot hold.
     """
     try:
-        return get_aval(x)
+        aval = get_aval(x)
     except (TypeError, ValueError, OverflowError) as error:
-        which = (
-            "its argument" if argument is None else argument if isinstance(argument, str) else f"argument {argument}"
-        )
+        which = _place(argument)
         if isinstance(error, OverflowError):
             raise OverflowError(f"{function}: {which}: {error}") from None
         if isinstance(error, ValueError):
@@ -65,6 +63,15 @@ def aval_of(function: str, x: Any, argument: Any = None) -> ShapedArray:
         if isinstance(x, ad.Zero):
             hint = f": {error}"
         raise TypeError(f"{function}: {which} must be an array or a number, got {_describe(x)}{hint}") from None
+    if aval.mutable:
+        which = _place(argument)
+        raise TypeError(f"{function}: {which} must be an array or a number, got a reference; read it by ref[...]")
+    return aval
+
+
+def _place(argument: Any) -> str:
+    """The name of an argument in messages."""
+    return "its argument" if argument is None else argument if isinstance(argument, str) else f"argument {argument}"
 
 
 def number_aval(function: str, x: Any) -> ShapedArray:

@@ -46,9 +46,7 @@ def awaited_rules(where: str, primitive: Primitive, with_plugins: Any) -> list[A
         raise TypeError(f"{must}, got {with_plugins!r}")
     for plugin, by_kind in (with_plugins or {}).items():
         if not (isinstance(plugin, str) and plugin and isinstance(by_kind, Mapping)):
-            raise TypeError(
-                f"{where}: with_plugins must map names of plugins to rules by kind, got {plugin!r}: {by_kind!r}"
-            )
+            raise TypeError(f"{must}, got {plugin!r}: {by_kind!r}")
         for kind, rule in by_kind.items():
             if not (isinstance(kind, str) and (callable(rule) or isinstance(rule, Derivation))):
                 raise TypeError(f"{where}: with_plugins must map kinds to rules, got {kind!r}: {rule!r}")

@@ -9,7 +9,7 @@ from primax.plugins.state.calls import bind_with_refs
 from primax.plugins.state.discharge import discharge, has_refs
 from primax.plugins.state.primitives import addupdate_p, empty2_p, free_p, freeze_p, get_p, ref_p, swap_p
 from primax.plugins.state.ref import Ref, View, addupdate, empty_ref, free_ref, freeze, get, new_ref, set, swap
-from primax.plugins.state.types import AbstractRef, AccumEffect, ReadEffect, WriteEffect
+from primax.plugins.state.types import REFUSALS, AbstractRef, AccumEffect, ReadEffect, WriteEffect
 
 __all__ = [
     "AbstractRef",
@@ -46,3 +46,4 @@ RULES: Table = _primitives.RULES
 def primax_register(registry: core.Registry) -> None:
     for primitive, rules in RULES.items():
         registry.define(primitive, **rules)
+    registry.array_protocol(AbstractRef, experimental=True, **REFUSALS)

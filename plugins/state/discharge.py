@@ -18,6 +18,7 @@ from primax.plugins.state.ref import (
     free_ref,
     freeze,
     is_final,
+    is_ref,
     new_ref,
     owner_of,
     replace,
@@ -85,6 +86,10 @@ def _binding(primitive: Any, function: Any) -> Any:
     def bind(*args: Any, **params: Any) -> Any:
         if stages(thread.trace):
             return thread.trace.process(primitive, args, params)
+        if primitive not in (ref_p, empty2_p) and not is_ref(args[0]):
+            raise TypeError(
+                f"{primitive}: the first operand must be a reference, got {args[0]!r}; px.new_ref makes one"
+            )
         return function(*args, **params)
 
     return bind

@@ -50,6 +50,8 @@ class Ref(metaclass=_RefType):
 
     __slots__ = ("__weakref__", "_aval", "_shared", "_trace", "_value", "_why")
 
+    is_reference = True  # `jit` refuses a static argument of such a class
+
     def __init__(self, value: Any, aval: AbstractRef, trace: Any) -> None:
         self._value = value
         self._aval = aval
@@ -131,7 +133,7 @@ class Ref(metaclass=_RefType):
         text = repr(self._value)
         return f"Ref{text.removeprefix('Array')}" if type(self._value) is Array else f"Ref({text})"
 
-    def __copy__(self) -> Any:
+    def __copy__(self, memo: Any = None) -> Any:
         raise TypeError("copy: a reference is not copied; px.new_ref(ref[...]) makes another one")
 
     __deepcopy__ = __copy__
@@ -140,10 +142,15 @@ class Ref(metaclass=_RefType):
         raise TypeError("pickle: a reference is not pickled; pickle its contents, ref[...]")
 
 
+_VIEW = "a view of a reference is read by view[...]; pass the reference itself"  # to a function that takes arrays
+
+
 class At:
     """`ref.at`, which is indexed, or a view of elements of a reference; it is read and written as the reference."""
 
     __slots__ = ("_indices", "_ref")
+
+    _not_an_array = _VIEW
 
     def __init__(self, ref: Any, indices: tuple[Any, ...]) -> None:
         self._ref = ref
@@ -160,6 +167,8 @@ class View:
     """
 
     __slots__ = ("_indices", "_ref")
+
+    _not_an_array = _VIEW
 
     def __init__(self, ref: Any, indices: tuple[Any, ...]) -> None:
         self._ref = ref
@@ -346,13 +355,29 @@ def _require_fit(what: str, inner: Any, have: Any) -> None:
     """
     if have.mutable:
         raise TypeError(f"{what}: value must be an array, got a reference; read it by ref[...]")
-    if have.dtype != inner.dtype and dtypes.promote_types(inner.dtype, have.dtype) != inner.dtype:
-        if have.weak_type and dtypes.is_inexact(inner.dtype) >= dtypes.is_inexact(have.dtype):
-            return
-        raise TypeError(
-            f"{what}: value must be of dtype {inner.dtype}, as the reference, or convert to it without loss, got "
-            f"{have.dtype}; write value.astype({str(inner.dtype)!r})"
-        )
+    if have.dtype == inner.dtype or _converts(have, inner.dtype):
+        return
+    raise TypeError(
+        f"{what}: value must be of dtype {inner.dtype}, as the reference, or convert to it without loss, got "
+        f"{have.dtype}; write value.astype({str(inner.dtype)!r})"
+    )
+
+
+def _converts(have: Any, dtype: Any) -> bool:
+    """Whether values of a type convert to a dtype without loss; numbers of Python, to one of their kind or a wider."""
+    if not (isinstance(have.dtype, np.dtype) and isinstance(dtype, np.dtype)):
+        return False
+    if have.weak_type:
+        return _kind(have.dtype) <= _kind(dtype)
+    try:
+        return bool(dtypes.promote_types(dtype, have.dtype) == dtype)
+    except TypeError:  # they do not promote
+        return False
+
+
+def _kind(dtype: Any) -> int:
+    """0 for booleans, 1 for integers, 2 for floating numbers, 3 for complex ones."""
+    return (dtype != np.bool_) + dtypes.is_inexact(dtype) + dtypes.is_complex(dtype)
 
 
 def _fitted(what: str, ref: Any, indices: Indices, operands: Sequence[Any], value: Any) -> Any:

@@ -97,9 +97,9 @@ class AbstractRef(AbstractValue):
         """A reference inside a transformation, which stands for one outside."""
         return self.operations.Ref(value, self, trace)
 
-    def last(self, ref: Any) -> Any:
-        """The contents of a reference inside a transformation that has ended."""
-        return ref._value
+    def last(self, ref: Any, first: Any) -> Any:
+        """The contents of a reference inside a transformation that has ended; None if they are still the first ones."""
+        return None if ref._value is first else ref._value
 
     def str_short(self) -> str:
         return f"Ref{{{self.inner_aval.str_short()}}}"
@@ -147,3 +147,13 @@ new_ref_effect = NewRefEffect()
 
 for _kind in (ReadEffect, WriteEffect, AccumEffect, NewRefEffect):
     register_effect(_kind, control_flow=True, custom_derivatives=True)
+
+
+def _refuse(*args: Any) -> Any:
+    raise TypeError("an array is needed here, got a reference; pass its contents, ref[...]")
+
+
+# The array protocol of references: interpreters ask for it where they need an array.
+REFUSALS: dict[str, Any] = dict.fromkeys(
+    ("zeros", "add", "broadcast", "moveaxis", "convert", "index", "stack"), _refuse
+)

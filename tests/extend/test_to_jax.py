@@ -204,7 +204,9 @@ def test_refusals_name_what_jax_cannot_have_and_the_remedy():
         to_jax(lambda k: k)(jax.random.key(0))
     with pytest.raises(NotImplementedError, match=r"random_seed must return arrays of numbers, got .*pass the data of"):
         to_jax(lambda seed: px.random.key(seed))(3)
-    with pytest.raises(NotImplementedError, match=r"check must have no effects.*apply primax.experimental.checkify.checkify"):
+    with pytest.raises(
+        NotImplementedError, match=r"check must have no effects.*apply primax.experimental.checkify.checkify"
+    ):
         to_jax(lambda x: px.experimental.checkify.check(x > 0, "negative"))(1.0)
     io = core.primitives.io_callback_p
     with pytest.raises(NotImplementedError, match="io_callback must have no effects, got IO; call to_jax with a func"):

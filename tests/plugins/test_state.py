@@ -1,5 +1,8 @@
 """References: values, transformations, refusals, and programs before and after discharge."""
 
+import copy
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 
@@ -260,7 +263,7 @@ def test_gradients_accumulate_in_references():
     assert out[:2] == ({"w": None}, None)
     assert out[2].tolist() == [1, 1]
     _, pullback = px.vjp(lambda x: x * x, np.float32(3.0))
-    with pytest.raises(ValueError, match="refs must have 1 entries, one for each argument, got 2"):
+    with pytest.raises(ValueError, match="with_refs: a tuple of length 2 cannot match a tuple of length 1"):
         pullback.with_refs(bias, bias)
     with pytest.raises(TypeError, match=r"with_refs: refs\[0\] must be a reference to f32\[\], got f32\[2\]"):
         pullback.with_refs(pnp.ones(2, np.float32))
@@ -320,6 +323,22 @@ def freed():
     return ref
 
 
+two = np.float32(2), np.float32(3)
+
+
+@px.custom_jvp
+def of_contents(x, ref):
+    return x * ref[0]
+
+
+of_contents.defjvp(lambda primals, tangents: (of_contents(*primals), tangents[0] + tangents[1]))
+
+
+def a_swap_in_an_array():
+    program = px.make_jaxpr(lambda ref: ref.__setitem__(0, 1.0))(refs())
+    return core.eval_jaxpr(program.jaxpr, program.consts, pnp.zeros(3))
+
+
 @pytest.mark.parametrize(
     ("run", "kind", "message"),
     [
@@ -359,7 +378,7 @@ def freed():
         (
             lambda r: pnp.sin(r),
             TypeError,
-            "sin: operands must be arrays or numbers, got a reference; read it by ref[...]",
+            "sin: its argument must be an array or a number, got a reference; read it by ref[...]",
         ),
         (lambda r: px.jit(lambda r: r + 1)(r), TypeError, "add: operands must be arrays or numbers, got a reference"),
         (lambda r: r.__setitem__(0, r), TypeError, "set: value must be an array, got a reference"),
@@ -375,6 +394,18 @@ def freed():
             "set: value must have the shape of the elements, (3,)",
         ),
         (lambda r: px.jit(lambda r: r[r[...] > 0])(r), ValueError, "must not be indexed by a mask that is not known"),
+        (
+            lambda r: pnp.asarray(r),
+            TypeError,
+            "asarray: a must be an array or a number, got a reference; read it by ref",
+        ),
+        (lambda r: px.new_ref(pnp.zeros(2, bool)).__setitem__(0, 1), TypeError, "value must be of dtype bool"),
+        (lambda r: px.jit(lambda v: v[...])(r.at[0]), TypeError, "a view of a reference is read by view[...]"),
+        (lambda r: lax.scan(lambda c, x: (c, x), r.at[0], pnp.arange(2)), TypeError, "pass the reference itself"),
+        (lambda r: copy.deepcopy(r), TypeError, "copy: a reference is not copied"),
+        (lambda r: px.vjp(lambda x, y: x * y, *two)[1].with_refs(s := px.new_ref(two[0]), s), ValueError, "twice"),
+        (lambda r: px.grad(of_contents)(1.0, r), TypeError, "an array is needed here, got a reference"),
+        (lambda r: a_swap_in_an_array(), TypeError, "swap: the first operand must be a reference, got"),
         (lambda r: r[True], TypeError, "an index of a reference must not be a bool"),
         (lambda r: freed()[0], ValueError, "must not be used any more: free_ref was called on it"),
         (
@@ -505,3 +536,11 @@ def test_random_accesses_are_those_of_pure_updates(seed):
     cell = Cell(start)
     np.testing.assert_allclose(result, program(cell, x, 1), rtol=1e-5)
     np.testing.assert_allclose(ref[...], cell.value, rtol=1e-5)
+
+
+def test_what_only_reads_writes_nothing_back():
+    ref = px.new_ref(pnp.ones((2, 3)))
+    program = px.make_jaxpr(lambda ref: px.vmap(lambda row: row[0] * 2.0)(ref))(ref)
+    assert "<- a" in str(program)
+    assert "a[...] <-" not in str(program)
+    assert px.jit(lambda x, mock: x, static_argnums=1)(1.0, Mock()) == 1.0
