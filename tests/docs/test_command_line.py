@@ -20,7 +20,7 @@ from primax.extend.commands.dispatch import command_names
 from primax.extend.host.plugin_host import host
 from primax.extend.options import compilation_cache_dir, compilation_cache_max_size
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").glob("**/README.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").glob("**/README.md"))]
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
 NAMES = {*command_names(), *COMMANDS}
 

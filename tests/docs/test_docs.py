@@ -17,15 +17,16 @@ from primax.extend.commands.coverage import coverage
 from primax.extend.core import primitives, rule_tables
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 @pytest.mark.skipif(config.enable_x64, reason="the documents show 32-bit results")
 def test_the_examples_of_a_document_run(path, monkeypatch):
     monkeypatch.setattr(experimental, "_told", set())  # documents show what is told once in a process
-    # The page on errors shows whole messages.
-    more = doctest.ELLIPSIS if path.name == "errors.md" else doctest.IGNORE_EXCEPTION_DETAIL
+    # Pages in folders, and the page on errors, show whole messages.
+    whole = path.name == "errors.md" or path.parent not in (ROOT, ROOT / "docs")
+    more = doctest.ELLIPSIS if whole else doctest.IGNORE_EXCEPTION_DETAIL
     flags = doctest.NORMALIZE_WHITESPACE | more
     kinds = set(rule_tables)
     try:
@@ -52,9 +53,10 @@ def test_the_picture_of_the_readme_shows_the_rules_that_there_are():
             assert coverage(getattr(primitives, f"{name}_p"), kind).status == status
 
 
-def test_the_readme_links_every_page():
-    linked = set(re.findall(r"\]\(docs/([\w-]+\.md)", (ROOT / "README.md").read_text(encoding="utf-8")))
-    assert linked >= {path.name for path in DOCUMENTS[1:]}
+def test_every_page_is_on_the_site():
+    site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = set(re.findall(r": ([\w/-]+\.md)$", site, re.MULTILINE))
+    assert listed >= {str(path.relative_to(ROOT / "docs")) for path in DOCUMENTS[1:]}
 
 
 def test_the_picture_of_the_page_on_drawings_is_that_of_its_example():

@@ -14,7 +14,7 @@ from resolves import unresolved
 from primax.porting.lookup import ported_path
 from primax.porting.table import public_names, table
 
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES += sorted((ROOT / "examples").glob("**/README.md"))
 
 # The names by which the documents import modules.

@@ -121,7 +121,7 @@ def test_the_primitives_of_a_document_pass_the_kit(document: str) -> None:
 
 
 def test_no_document_with_primitives_is_left_out() -> None:
-    paths = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    paths = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     with_primitives = [
         str(path.relative_to(ROOT))
         for path in paths

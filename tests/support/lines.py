@@ -38,7 +38,7 @@ def with_lines(text: str, folder: Path) -> str:
 
 def pages() -> list[Path]:
     """The pages of the documentation."""
-    return sorted((ROOT / "docs").glob("*.md"))
+    return sorted((ROOT / "docs").rglob("*.md"))
 
 
 if __name__ == "__main__":
