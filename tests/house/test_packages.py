@@ -133,7 +133,7 @@ def test_every_link_of_the_readme_leads_somewhere_and_without_an_address_to_no_f
 @pytest.mark.parametrize(
     "text, wanted, alone",
     [
-        ("[a `b`](docs/random.md#x)", "[a `b`](A/blob/v1/docs/random.md#x)", "a `b`"),
+        ("[a `b`](docs/guide/random.md#x)", "[a `b`](A/blob/v1/docs/guide/random.md#x)", "a `b`"),
         ("![rooms](docs/rooms.svg)", "![rooms](A/raw/v1/docs/rooms.svg)", ""),
         (
             "[![rooms](docs/rooms.svg)](docs/how-it-works.md)",
@@ -141,7 +141,7 @@ def test_every_link_of_the_readme_leads_somewhere_and_without_an_address_to_no_f
             "",
         ),
         ('<img alt="rooms" src="docs/rooms.svg">', '<img alt="rooms" src="A/raw/v1/docs/rooms.svg">', ""),
-        ('<a href="docs/random.md">b</a>', '<a href="A/blob/v1/docs/random.md">b</a>', "<a>b</a>"),
+        ('<a href="docs/guide/random.md">b</a>', '<a href="A/blob/v1/docs/guide/random.md">b</a>', "<a>b</a>"),
         ("`f[0](x)` [b](https://b.example) [c](#c)", None, None),
     ],
 )
