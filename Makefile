@@ -20,7 +20,7 @@ help:
 	@echo "make test-slow        run the tests that need a package index or more than 20 seconds, and all others in random order"
 	@echo "make costs            run the tests and write down in tests/README.md what processor time and memory they take"
 	@echo "make test-processors  run the tests as on an older processor"
-	@echo "make test-gpu         run the tests of the families and the API on a GPU; needs a plugin, see docs/devices.md"
+	@echo "make test-gpu         run the tests of the families and the API on a GPU; needs a plugin, see docs/guide/devices.md"
 	@echo "make test-matrix      run the tests in fresh environments: the oldest, a middle and the newest release of jaxlib"
 	@echo "make accuracy         measure errors of all functions and derivatives against mpmath; writes docs/accuracy.md; an hour"
 	@echo "make fuzz             compare random calls with jax; options: SECONDS=1200 SEED=0 ONLY=name, see tests/fuzz/README.md"

@@ -1,4 +1,4 @@
-"""Sparse arrays: elements and their indices, with the operations of arrays; docs/sparse.md."""
+"""Sparse arrays: elements and their indices, with the operations of arrays; docs/guide/sparse.md."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def test_processes_know_their_places_and_tell_each_other_values():
 
 
 def test_the_program_of_the_document_runs_in_processes_that_variables_tell_of():
-    text = (ROOT / "docs" / "processes.md").read_text()
+    text = (ROOT / "docs" / "guide" / "processes.md").read_text()
     program = textwrap.dedent(re.search(r"`train.py`:\n\n(.*?)\n\nTwo processes", text, re.DOTALL)[1])
     for index, ended in enumerate(run_processes(program, 2, 2)):
         assert ended.code == 0, ended.errors[-3000:]
