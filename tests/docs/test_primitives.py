@@ -23,7 +23,7 @@ POSITIVE = np.abs(X)
 # For each document its primitives: samples, or why it is there as it is.
 DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
     "README.md": {"gauss": [Sample([X])]},
-    "docs/api-policy.md": {"mine": "it shows a warning"},
+    "docs/authors/compatibility.md": {"mine": "it shows a warning"},
     "docs/guide/checkify.md": {"probability": "it shows a rule of the checker, and has no other"},
     "docs/comparison.md": {
         "soft": [Sample([X], {"width": 0.5}), Sample([X], {"width": 2.0})],
@@ -34,12 +34,12 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "peek": "it shows an effect, and has no other rules",
     },
     "docs/errors.md": {"twice": "it shows a missing rule", "pair": "it shows a rule that returns too little"},
-    "docs/extended-dtypes.md": {"block_scale": "it shows a lowering rule, and has no derivatives"},
-    "docs/foreign-functions.md": {"scale_in_cpp": "its handler is a line of C++ that nobody has compiled"},
+    "docs/authors/extended-dtypes.md": {"block_scale": "it shows a lowering rule, and has no derivatives"},
+    "docs/authors/foreign-functions.md": {"scale_in_cpp": "its handler is a line of C++ that nobody has compiled"},
     "docs/how-it-works.md": {
         "scale": [Sample([X], {"factor": factor}, reference=lambda x, *, factor: factor * x) for factor in (3.0, 0.5)]
     },
-    "docs/plugins.md": {
+    "docs/authors/plugins.md": {
         "labelled": "it shows the JVP rule of what holds a program",
         "sinc": [Sample([X])],
         "center": "it shows a sharding rule, and has neither derivatives nor batches",
@@ -47,11 +47,11 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
     "docs/porting.md": {"mine": "it shows how a primitive is claimed, and has an impl alone"},
     "docs/guide/references.md": {"push": "it takes a reference, which a sample does not hold"},
     "docs/guide/symbolic-shapes.md": {"twice": "it shows a lowering rule, and has no derivatives"},
-    "docs/test-a-primitive.md": {
+    "docs/authors/testing.md": {
         "decay": [Sample([X], {"rate": 0.7}, skip={"bounds": "the page shows a wrong rule"})],
         "halve": "it shows how a mistake is found",
     },
-    "docs/write-a-primitive.md": {
+    "docs/authors/rules.md": {
         "length": [Sample([X, Y])],
         "rigid": "it shows how a derivation fails",
         "norm": [Sample([X, Y], reference=np.hypot), Sample([np.zeros(2, np.float32)] * 2, singular=True)],

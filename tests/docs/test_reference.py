@@ -1,4 +1,4 @@
-"""docs/plugins.md names everything that it is the reference of."""
+"""docs/authors/plugins.md names everything that it is the reference of."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from primax.extend.host import discovery, hookspec
 from primax.extend.host.plugin_host import PluginHost, PluginRecord
 from primax.extend.host.registry import Registry
 
-PAGE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "authors" / "plugins.md").read_text(encoding="utf-8")
 HOOKS = {name: spec for name, spec in vars(hookspec).items() if hasattr(spec, "primax_spec")}
 METHODS = [name for name, member in vars(Registry).items() if inspect.isfunction(member) and not name.startswith("_")]
 STATES = ("discovered", "active", "blocked", "failed", "refused")

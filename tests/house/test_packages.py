@@ -154,7 +154,7 @@ def test_the_sdist_holds_every_file_of_the_project(built: Built) -> None:
     with tarfile.open(built.sdist) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
     assert {relative(path) for path in project_files()} <= names
-    assert {"PKG-INFO", "CHANGELOG.md", "docs/plugins.md", "tests/conftest.py"} <= names
+    assert {"PKG-INFO", "CHANGELOG.md", "docs/authors/plugins.md", "tests/conftest.py"} <= names
 
 
 @pytest.mark.parametrize("form", ["wheel", "editable", pytest.param("sdist", marks=pytest.mark.slow)])

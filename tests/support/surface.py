@@ -19,7 +19,7 @@ from typing import Any
 import primax.extend
 
 RECORD = Path(__file__).parents[1] / "extend" / "surface.txt"
-REFERENCE = Path(__file__).parents[2] / "docs" / "extend.md"
+REFERENCE = Path(__file__).parents[2] / "docs" / "authors" / "extend.md"
 
 # Their contents are used through the names of `primax.extend` and of the packages.
 _PARTS = (
@@ -56,7 +56,7 @@ def surface() -> list[str]:
 
 
 def reference() -> str:
-    """The text of docs/extend.md: the promised names, with the first sentences of their documentation."""
+    """The text of docs/authors/extend.md: the promised names, with the first sentences of their documentation."""
     lines = [_INTRODUCTION]
     for name in public_modules():
         module = importlib.import_module(name)
@@ -69,7 +69,7 @@ def reference() -> str:
 
 _INTRODUCTION = """# The names of primax.extend
 
-These names are promised: [api-policy.md](api-policy.md) says for how long. `make surface` writes this page from the
+These names are promised: [the API policy](compatibility.md) says for how long. `make surface` writes this page from the
 documentation strings; `help(name)` shows the whole of them.
 """
 
