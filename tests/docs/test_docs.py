@@ -46,7 +46,7 @@ def test_the_page_on_errors_has_a_section_for_each_class():
 
 
 def test_the_picture_of_the_readme_shows_the_rules_that_there_are():
-    cells = re.findall(r"<title>(\w+): (\w+), ([\w ]+)</title>", (ROOT / "docs" / "rules.svg").read_text())
+    cells = re.findall(r"<title>(\w+): (\w+), ([\w ]+)</title>", (ROOT / "docs" / "images" / "rules.svg").read_text())
     assert len(cells) == 25
     for name, kind, status in cells:
         if name != "gauss":  # it is defined in the README

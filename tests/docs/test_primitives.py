@@ -36,7 +36,7 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
     "docs/errors.md": {"twice": "it shows a missing rule", "pair": "it shows a rule that returns too little"},
     "docs/authors/extended-dtypes.md": {"block_scale": "it shows a lowering rule, and has no derivatives"},
     "docs/authors/foreign-functions.md": {"scale_in_cpp": "its handler is a line of C++ that nobody has compiled"},
-    "docs/how-it-works.md": {
+    "docs/kernel/how-it-works.md": {
         "scale": [Sample([X], {"factor": factor}, reference=lambda x, *, factor: factor * x) for factor in (3.0, 0.5)]
     },
     "docs/authors/plugins.md": {
@@ -66,7 +66,7 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "gauss": [Sample([X], {"width": 2.0})],
         "cube": [Sample([X])],
     },
-    "docs/write-an-interpreter.md": {
+    "docs/interpreters/write-an-interpreter.md": {
         "bell": [Sample([X])],
         "tag": "it shows an interpret rule alone",
         "repeat": "as tag",

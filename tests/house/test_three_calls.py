@@ -1,4 +1,4 @@
-"""A first call walks straight through the rooms, and few files take part; see docs/three-calls.md.
+"""A first call walks straight through the rooms, and few files take part; see docs/kernel/three-calls.md.
 
 The rooms are core, interpreters, interpreters/runtime, extend, plugins and api. The dispatcher hands a first call to
 the method `miss` of a compiled function, which is in extend. The call goes down if this method, or another of its room

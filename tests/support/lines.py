@@ -1,4 +1,4 @@
-"""Links of the documentation to lines of the sources: `[`name`](../path.py#L12)` leads to the definition of `name`.
+"""Links of the documentation to lines of the sources: `[`name`](../../path.py#L12)` leads to the definition of `name`.
 
 `make surface` updates the numbers.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from checkout import ROOT
 
-_LINK = re.compile(r"\[`(\w+)`\]\((\.\./[\w/]+\.py)#L(\d+)\)")
+_LINK = re.compile(r"\[`(\w+)`\]\(((?:\.\./)+[\w/]+\.py)#L(\d+)\)")
 
 
 def line_of(path: Path, name: str) -> int:

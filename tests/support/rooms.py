@@ -1,4 +1,4 @@
-"""The drawing of the rooms in docs/rooms.svg, from the imports of the sources; `make surface` writes it."""
+"""The drawing of the rooms in docs/images/rooms.svg, from the imports of the sources; `make surface` writes it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from textwrap import wrap
 
 from checkout import ROOT
 
-FILE = ROOT / "docs" / "rooms.svg"
+FILE = ROOT / "docs" / "images" / "rooms.svg"
 
 # From top to bottom: the folder, what it contains, and the package that it is installed as.
 ROOMS = {
