@@ -9,12 +9,14 @@ JOBS ?= auto
 SECONDS ?= 1200
 SEED ?= 0
 
-.PHONY: help setup demo demo-for-jax demo-sharded test test-suite test-x64 costs test-slow test-processors test-gpu test-matrix test-oldest canary accuracy fuzz mistakes mutants doctest lint format surface ecosystem golden bench release-check clean
+.PHONY: help setup demo demo-for-jax demo-sharded docs docs-serve test test-suite test-x64 costs test-slow test-processors test-gpu test-matrix test-oldest canary accuracy fuzz mistakes mutants doctest lint format surface ecosystem golden bench release-check clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo             train a network on handwritten digits with an example plugin; write a report with pictures"
 	@echo "make demo-sharded     train on eight devices, in one process and in two; draw where the data is"
+	@echo "make docs             build the documentation in build/site; a broken link, or a public name without a page, fails"
+	@echo "make docs-serve       show the documentation at localhost:8000, with each change of docs/ as it is saved"
 	@echo "make demo-for-jax     run a neural ODE in Diffrax and a regression in NumPyro without jax; needs a package index"
 	@echo "make test             run the tests and doctests, then the tests in 64 bits"
 	@echo "make test-slow        run the tests that need a package index or more than 20 seconds, and all others in random order"
@@ -52,6 +54,13 @@ demo-for-jax: $(VENV)/.for-jax
 	for example in neural_ode launches; do \
 	  $(VENV)/for-jax/bin/python -m primax as-jax examples/for_jax/$$example.py --out report/$$example.png || exit 1; \
 	done
+
+REFERENCE = PYTHONPATH=tests:tests/support $(BIN)/python -m reference
+docs: $(VENV)/.docs
+	$(REFERENCE) --build
+
+docs-serve: $(VENV)/.docs
+	$(REFERENCE) --serve $(or $(ADDRESS),localhost:8000)
 
 test: test-suite
 	@$(MAKE) --no-print-directory test-x64
@@ -202,6 +211,10 @@ $(VENV)/.demo: $(VENV)/.sources $(METADATA) $(wildcard examples/primax-swish/pyp
 
 $(VENV)/.release: $(VENV)/.dev
 	$(PIP) install --group release
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.dev
+	$(PIP) install --group docs
 	@touch $@
 
 # An environment without jax for the packages that were written for it.
