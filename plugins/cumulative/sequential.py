@@ -64,6 +64,9 @@ def _is_half(dtype: Any) -> bool:
 _ROW = 16
 # The number of steps whose elements are brought together first. They fit into a cache.
 _SLAB = 32
+# The number of elements of all rows that are computed before the next ones.
+_BLOCK = 1 << 14
+_SWAPPED = (1, 0, 2)
 
 
 def lower_to_loop(
@@ -92,7 +95,13 @@ def lower_to_loop(
     if not is_symbolic(shape):
         before, after = math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
         if after < _ROW <= before and shape[axis] > 1:
-            return [_in_slabs(ctx, step, start, xs, axis, reverse)]
+            middle = (before, shape[axis], after)
+            parts = [
+                mlir.hlo.reshape(cached_ir_type(ctx.module_context.shared, ShapedArray(middle, aval.dtype)), x)
+                for x, aval in zip(xs, ctx.avals_in, strict=True)
+            ]
+            out = _in_slabs(ctx, step, start, parts, *middle, reverse)
+            return [mlir.hlo.reshape(cached_ir_type(ctx.module_context.shared, ctx.avals_out[0]), out)]
     carry = _filled(start, ShapedArray((*shape[:axis], 1, *shape[axis + 1 :]), start.dtype))
     return [_loop(ctx, step, carry, start.dtype, xs, shape, axis, reverse)[1]]
 
@@ -135,36 +144,71 @@ def _in_slabs(
     step: Callable[..., Sequence[Any]],
     start: Any,
     xs: Sequence[Any],
-    axis: int,
+    before: int,
+    count: int,
+    after: int,
     reverse: bool,
 ) -> Any:
-    """The results of a loop over an axis that is the last one, or near it.
+    """The results of a loop over the middle axis of arrays of shape (before, count, after).
 
-    For some positions at a time the axis becomes the first one, so that a step has elements that follow each other.
+    Some rows at a time are computed, so that all that a step touches stays in a cache.
     """
-    hlo, shape, rank = mlir.hlo, ctx.avals_out[0].shape, len(ctx.avals_out[0].shape)
-    others = (*shape[:axis], *shape[axis + 1 :])
-    to_front = [axis, *range(axis), *range(axis + 1, rank)]
-    back = [to_front.index(d) for d in range(rank)]
-    width = min(shape[axis], _SLAB)
-    count, rest = divmod(shape[axis], width)
-    counter = index_dtype(shape[axis])
+    hlo, dtype = mlir.hlo, ctx.avals_out[0].dtype
+    shape = (before, count, after)
+    rows = max(_BLOCK // (min(count, _SLAB) * after), _ROW)
+    if rows >= before:
+        return _rows_in_slabs(ctx, step, start, xs, shape, reverse)
+    counter = index_dtype(before)
+    part = (rows, count, after)
+
+    def body(at: Any, state: Sequence[Any]) -> Sequence[Any]:
+        # XLA moves the last rows back where they would leave the array.
+        outs, *arrays = state
+        where = _along(0, at, 3, counter)
+        parts = [
+            mlir.dynamic_slice(ctx, ShapedArray(part, aval.dtype), x, start_indices=where)
+            for x, aval in zip(arrays, ctx.avals_in, strict=True)
+        ]
+        out = _rows_in_slabs(ctx, step, start, parts, part, reverse)
+        return [hlo.dynamic_update_slice(outs, out, where), *arrays]
+
+    outs = _filled(np.zeros((), dtype), ShapedArray(shape, dtype))
+    return _counted(counter, -(-before // rows), rows, False, body, [outs, *xs])[0]
+
+
+def _rows_in_slabs(
+    ctx: mlir.LoweringRuleContext,
+    step: Callable[..., Sequence[Any]],
+    start: Any,
+    xs: Sequence[Any],
+    shape: tuple[int, int, int],
+    reverse: bool,
+) -> Any:
+    """The results of a loop over the middle axis.
+
+    For some positions at a time this axis becomes the first one, so that a step has elements that follow each other.
+    """
+    hlo, dtype = mlir.hlo, ctx.avals_out[0].dtype
+    rows, length, after = shape
+    width = min(length, _SLAB)
+    count, rest = divmod(length, width)
+    counter = index_dtype(length)
 
     def slab(at: Any, width: int, carry: Any, outs: Any, arrays: Sequence[Any]) -> tuple[Any, Any]:
-        where, part = _along(axis, at, rank, counter), (*shape[:axis], width, *shape[axis + 1 :])
+        where, part = _along(1, at, 3, counter), (rows, width, after)
         parts = []
         for x, aval in zip(arrays, ctx.avals_in, strict=True):
             piece = mlir.dynamic_slice(ctx, ShapedArray(part, aval.dtype), x, start_indices=where)
-            parts.append(hlo.transpose(piece, to_front))
-        carry, out = _loop(ctx, step, carry, start.dtype, parts, (width, *others), 0, reverse)
-        return carry, hlo.dynamic_update_slice(outs, hlo.transpose(out, back), where)
+            parts.append(hlo.transpose(piece, _SWAPPED))
+        carry, out = _loop(ctx, step, carry, start.dtype, parts, (width, rows, after), 0, reverse)
+        return carry, hlo.dynamic_update_slice(outs, hlo.transpose(out, _SWAPPED), where)
 
     def body(at: Any, state: Sequence[Any]) -> Sequence[Any]:
         carry, outs, *arrays = state
         return [*slab(at, width, carry, outs, arrays), *arrays]
 
-    carry = _filled(start, ShapedArray((1, *others), start.dtype))
-    outs = _filled(np.zeros((), ctx.avals_out[0].dtype), ctx.avals_out[0])
+    carry = _filled(start, ShapedArray((1, rows, after), start.dtype))
+    outs = _filled(np.zeros((), dtype), ShapedArray(shape, dtype))
     first = rest if reverse else 0
     if count > 1:
         carry, outs, *_ = _counted(counter, count, width, reverse, body, [carry, outs, *xs], first)
