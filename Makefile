@@ -29,7 +29,7 @@ help:
 	@echo "make mistakes         print what primax and jax say about 150 mistakes of users; options: ONLY=text"
 	@echo "make mutants          break rules one by one and count what the tests find; options: SECONDS=3600 SEED=0 ONLY=name"
 	@echo "make canary           check in seconds that the installed jaxlib has what primax uses"
-	@echo "make lint             run ruff and mypy"
+	@echo "make lint             run ruff, mypy, and typos for the spelling"
 	@echo "make format           apply the fixes and the format of ruff"
 	@echo "make golden           record in tests/golden what jax computes, after a change of the calls there"
 	@echo "make surface          record the names of primax.extend, the contents of the families, and draw the rooms, after a change"
@@ -141,7 +141,9 @@ doctest: $(VENV)/.dev
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
+	$(BIN)/ruff check --preview --select DOC102,DOC202,DOC403 .
 	$(BIN)/ruff format --check .
+	$(BIN)/typos
 	$(BIN)/mypy
 
 format: $(VENV)/.dev

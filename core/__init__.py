@@ -1,0 +1,1 @@
+"""The parts of a program: types, primitives, rule tables, traces, jaxprs, pytrees and errors."""

@@ -1,6 +1,4 @@
-"""The options that the kernel reads, and all options by name. `enable_x64.value` reads one,
-`config.update("enable_x64", True)` sets it for the process, and `with enable_x64(True):` overrides it in one thread.
-"""
+"""The options that the kernel reads, and all by name: `config.update(name, value)` sets one, `.value` reads it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""XLA's clients with the interface that programs for JAX expect: compiled programs take arrays and numbers as well as
-buffers."""
+"""XLA's clients with the interface that programs for JAX expect: compiled programs also take arrays and numbers."""
 
 from __future__ import annotations
 

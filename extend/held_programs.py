@@ -352,8 +352,7 @@ class SplitEquation:
 
     @property
     def available(self) -> list[Any]:
-        """The values that the unknown equation may read: known operands, known results and residuals, as counted by
-        `PartialEval.residuals`."""
+        """Values for the unknown equation: known operands, known results, and the `PartialEval.residuals`."""
         return [*self.known_in, *self.known_out, *self.residuals]
 
     def known(self, params: dict[str, Any], effects: Any, invars: Sequence[Any] | None = None) -> JaxprEqn | None:

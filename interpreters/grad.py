@@ -195,8 +195,7 @@ def vjp(
     reduce_axes: Sequence[Hashable] = (),
     saveable_args: bool | tuple[Any, ...] = True,
 ) -> tuple[Any, ...]:
-    """The value of a function, and its VJP function, which maps cotangents of the result to cotangents of the
-    arguments.
+    """The value of a function, and its VJP, which maps cotangents of the result to cotangents of the arguments.
 
     Args:
       fun: a function of pytrees of arrays.

@@ -1,5 +1,4 @@
-"""Linearization: a function's value at a point, and its derivative there as a tape that can be replayed or
-transposed."""
+"""Linearization: a function's value, and its derivative as a tape that can be replayed or transposed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The array operations that interpreters need: zeros, sums, broadcasting, moving axes, conversion, elements and
-loops."""
+"""The array operations that interpreters need: zeros, sums, broadcasts, axes, conversion, elements and loops."""
 
 from __future__ import annotations
 

@@ -26,8 +26,7 @@ _NO_RULE = "a compiler may replace a composite by other code; put custom_jvp or 
 
 
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
-    """A function as one StableHLO operation, `stablehlo.composite`, which compilers may replace by their own
-    implementation.
+    """A function as one StableHLO operation, `stablehlo.composite`, which compilers may replace by their own.
 
     Args:
       decomposition: the function of arrays in any containers; keyword arguments are attributes of the operation.

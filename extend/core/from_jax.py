@@ -12,7 +12,7 @@ from primax.interpreters.runtime.eval import eval_trace
 __all__ = ["Primitive", "Trace"]
 
 
-class Primitive(kernel.Primitive[Result]):
+class Primitive(kernel.Primitive[Result]):  # noqa: D101 (the docstring is that of the kernel)
     __doc__ = kernel.Primitive.__doc__
 
     def bind_with_trace(self, trace: Any, args: Any, *rest: Any) -> Any:

@@ -321,8 +321,9 @@ class PluginHost:
         return holding
 
     def _writing_plugin(self) -> PluginRecord | None:
-        """The plugin that registers, or else the installed one whose code has the calling line, or is being imported
-        and led to the call; None for the code of primax and of users."""
+        """The plugin whose code makes the call; None for the code of primax and of users.
+
+        It is the one that registers, or an installed one: that of the calling line, or the one being imported."""
         if self._activation.registering is not None:
             return self._activation.registering
         for module, _ in responsible_modules():

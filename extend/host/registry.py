@@ -485,8 +485,7 @@ class Registry:
         return provenance._replace(file=who.file, line=who.line)
 
     def _may_enter(self, what: str, key: Any, held: LazyEntries | MutableMapping[str, Any], override: bool) -> bool:
-        """Whether to enter something that is not a rule: False if the user gives priority to the plugin of the present
-        entry.
+        """Whether to enter something that is not a rule: False if the user prefers the plugin of the present entry.
 
         Args:
           what: the kind of the entry, in one word.

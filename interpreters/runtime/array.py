@@ -192,8 +192,7 @@ class Array(Operand, metaclass=_ArrayType):
         return platform_of(self._b)
 
     def delete(self) -> None:
-        """Delete the array; reading it then raises an error. The buffer is freed when no computation or host view needs
-        it."""
+        """Delete the array; its buffer is freed when no computation and no view on the host needs it."""
         if not self._b.is_deleted():
             self._drop_buffer("was deleted (delete())")
 

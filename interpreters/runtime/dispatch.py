@@ -94,7 +94,6 @@ def fast_function(
       key: further parts of the key.
       donation: the arguments whose buffers the programs may take.
     """
-
     if not isinstance(name, str):
         raise TypeError(f"fast_function: name must be a str, got {name!r}")
     static = StaticArguments(

@@ -68,9 +68,9 @@ def stack_axes(aval: Any) -> tuple[Any, ...]:
 
 
 def array_in_module(aval: Any) -> Any:
-    """The type of the array that holds values of a type in a module: elements of extended dtypes add axes, and so do
-    unreduced values, whose summands are stacked.
-    """
+    """The type of the array that holds values of a type in a module.
+
+    Elements of extended dtypes add axes, and so do unreduced values, whose summands are stacked."""
     aval = physical_aval(aval)
     if not stack_axes(aval):
         return aval

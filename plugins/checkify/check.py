@@ -111,9 +111,9 @@ def check_error(error: Error) -> None:
     Args:
       error: the error that `checkify` returned.
 
-      Raises:
-        TypeError: `error` is not an `Error`.
-        JaxRuntimeError: outside of programs, a check has failed.
+    Raises:
+      TypeError: `error` is not an `Error`.
+      JaxRuntimeError: outside of programs, a check has failed.
     """
     if not isinstance(error, Error):
         raise TypeError(f"check_error: error must be an Error, got {error!r}")

@@ -1,5 +1,4 @@
-"""Sharding rules of collectives: results keep the shardings of operands along mesh axes that types record, apart from
-the axes of the collective."""
+"""Sharding rules of collectives: results keep the shardings of operands, except along the axes of the collective."""
 
 from __future__ import annotations
 

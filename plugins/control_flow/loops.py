@@ -125,7 +125,6 @@ def _known_bound(name: str, x: Any) -> int:
 
 def _counted(first: int, last: int, body_fun: Callable[..., Any], init_val: Any, unroll: Any) -> Any:
     """The loop as a scan that counts in its carry, in weakly typed integers."""
-
     if core.config.disable_jit.value and not thread.trace.tracing and last <= first:
         return init_val
 

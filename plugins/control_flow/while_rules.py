@@ -239,8 +239,7 @@ def _known(unknown: Sequence[bool], params: dict[str, Any]) -> _Known:
 
 
 def _partial_eval_jaxpr(unknown_in: Sequence[bool], eqn: core.JaxprEqn) -> tuple[Any, Any, Any]:
-    """A separate loop computes the known values. The rest is the whole loop, which computes them again without the
-    effects that the first had."""
+    """A separate loop computes the known values; the rest is the whole loop, without the effects of the first."""
     known = _known(unknown_in, eqn.params)
     if not known.exists:
         return None, eqn, [True] * len(eqn.outvars)

@@ -76,7 +76,6 @@ def _scattered(source: Any, operand: Any, *, select_prim: Any, **params: Any) ->
 
 def _window_samples(monoid: Monoid, ufunc: np.ufunc) -> Maker:
     """Samples of a reduction of windows, with different options for each kind of dtype."""
-
     reference = _reduced(ufunc, monoid.start)
 
     def make() -> list[core.Sample]:

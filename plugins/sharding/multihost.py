@@ -203,11 +203,11 @@ def host_local_array_to_global_array(local_inputs: object, global_mesh: Mesh, ps
       global_mesh: a mesh in which the devices of each process form a rectangle.
       pspecs: the specifications of the arrays over the mesh; one, or a tree that is a prefix of `local_inputs`.
 
-      Returns:
-        The same structure. Arrays over several processes are unchanged.
+    Returns:
+      The same structure. Arrays over several processes are unchanged.
 
-      Raises:
-        ValueError: a part cannot be divided in this way, or the devices form no rectangle.
+    Raises:
+      ValueError: a part cannot be divided in this way, or the devices form no rectangle.
     """
     function = "host_local_array_to_global_array"
 
@@ -239,11 +239,11 @@ def global_array_to_host_local_array(global_inputs: object, global_mesh: Mesh, p
       global_mesh: a mesh in which the devices of each process form a rectangle.
       pspecs: the required specifications over the mesh; one, or a tree that is a prefix of `global_inputs`.
 
-      Returns:
-        The same structure. Arrays on devices of this process alone are unchanged.
+    Returns:
+      The same structure. Arrays on devices of this process alone are unchanged.
 
-      Raises:
-        ValueError: an array cannot be divided in this way, or the devices form no rectangle.
+    Raises:
+      ValueError: an array cannot be divided in this way, or the devices form no rectangle.
     """
     function = "global_array_to_host_local_array"
 

@@ -52,8 +52,7 @@ def run_with_refs(closed: ClosedJaxpr, name: str, args: Sequence[Any], keep_unus
 
 
 def lowerable(closed: ClosedJaxpr, target: Target) -> tuple[ClosedJaxpr, Target]:
-    """The program whose module shows what XLA does: it returns the new contents of written references, and takes their
-    buffers."""
+    """The program that XLA runs: it returns the new contents of written references, and takes their buffers."""
     program, written = discharge(closed, True)
     donated = target.donated or (False,) * len(closed.jaxpr.invars)
     return program, target._replace(donated=tuple([d or i in written for i, d in enumerate(donated)]))

@@ -10,8 +10,7 @@ from primax.extend.effects import Effect, Mutates, OperandEffect, register_effec
 
 
 class AbstractRef(AbstractValue):
-    """The type of a reference: that of its contents, and what the program may do with its memory. Equal types are one
-    object.
+    """The type of a reference: that of its contents, and its memory. There is one object for each type.
 
     Args:
       inner_aval: the type of the contents.

@@ -1,3 +1,5 @@
+"""Caches belong to an owner, are bounded, and are emptied when rules change."""
+
 from __future__ import annotations
 
 import gc

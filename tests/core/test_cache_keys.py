@@ -1,3 +1,5 @@
+"""Keys tell apart what is equal but not the same."""
+
 from __future__ import annotations
 
 import enum

@@ -63,7 +63,7 @@ def test_one_override_may_be_entered_again():
 def test_override_decorates_a_function():
     @enable_x64(True)
     def inner(x, *, y):
-        "Doc."
+        """Doc."""
         return x, y, enable_x64.value
 
     before = enable_x64.value

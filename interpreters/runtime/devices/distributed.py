@@ -305,8 +305,7 @@ def initialize(
 
 
 def _place(function: str, address: Any, count: Any, index: Any, method: str | None) -> tuple[str, int, int]:
-    """The address of process 0, the number of processes, and the index of this one: from arguments, variables or the
-    cluster.
+    """The address of process 0, the number of processes, and this one's index: given, or of the cluster.
 
     Raises:
       ValueError: a value is unknown or impossible.
