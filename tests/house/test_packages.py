@@ -134,13 +134,13 @@ def test_every_link_of_the_readme_leads_somewhere_and_without_an_address_to_no_f
     "text, wanted, alone",
     [
         ("[a `b`](docs/guide/random.md#x)", "[a `b`](A/blob/v1/docs/guide/random.md#x)", "a `b`"),
-        ("![rooms](docs/rooms.svg)", "![rooms](A/raw/v1/docs/rooms.svg)", ""),
+        ("![rooms](docs/images/rooms.svg)", "![rooms](A/raw/v1/docs/images/rooms.svg)", ""),
         (
-            "[![rooms](docs/rooms.svg)](docs/how-it-works.md)",
-            "[![rooms](A/raw/v1/docs/rooms.svg)](A/blob/v1/docs/how-it-works.md)",
+            "[![rooms](docs/images/rooms.svg)](docs/kernel/how-it-works.md)",
+            "[![rooms](A/raw/v1/docs/images/rooms.svg)](A/blob/v1/docs/kernel/how-it-works.md)",
             "",
         ),
-        ('<img alt="rooms" src="docs/rooms.svg">', '<img alt="rooms" src="A/raw/v1/docs/rooms.svg">', ""),
+        ('<img alt="rooms" src="docs/images/rooms.svg">', '<img alt="rooms" src="A/raw/v1/docs/images/rooms.svg">', ""),
         ('<a href="docs/guide/random.md">b</a>', '<a href="A/blob/v1/docs/guide/random.md">b</a>', "<a>b</a>"),
         ("`f[0](x)` [b](https://b.example) [c](#c)", None, None),
     ],
