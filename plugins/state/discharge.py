@@ -43,6 +43,7 @@ def discharge(closed: ClosedJaxpr, final: bool | None = None) -> Discharged:
 
     Raises:
       CustomRule: `final` is False, and a function with custom derivatives inside takes a reference.
+      ValueError: the program ends a reference that it takes.
     """
     if final is None:
         final = is_final(thread.trace)
@@ -66,6 +67,11 @@ def _discharge(closed: ClosedJaxpr, final: bool) -> Discharged:
             ]
             outs = core.eval_jaxpr(closed.jaxpr, closed.consts, *args)
             for i, (arg, value) in enumerate(zip(args, values, strict=True)):
+                if type(arg) is Ref and arg._why:
+                    raise ValueError(
+                        f"{arg._why}: a reference must be ended where it was made, not inside a function that takes it; "
+                        f"read it there by ref[...]"
+                    )
                 if type(arg) is Ref and arg._value is not value:
                     written.append(i)
             return [*outs, *(args[i]._value for i in written)]

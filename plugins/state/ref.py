@@ -227,6 +227,7 @@ def owner_of(ref: Any) -> Any:
 
     Raises:
       UnexpectedTracerError: the trace that made the reference has ended.
+      TypeError: the reference is an argument that is differentiated.
     """
     made_in = ref._trace
     trace = thread.trace
@@ -243,6 +244,11 @@ def owner_of(ref: Any) -> Any:
         return None
     if type(ref) is Ref:
         return None
+    if not stages(trace):
+        raise TypeError(
+            f"a reference of type {ref.aval.str_short()} must not be an argument that is differentiated; differentiate "
+            f"with respect to its contents, ref[...]"
+        )
     if _ended and ref._var in _ended:
         raise _no_longer(ref, _ended[ref._var])
     return trace

@@ -414,6 +414,8 @@ def a_swap_in_an_array():
             "freeze was called on it",
         ),
         (lambda r: px.jit(lambda: px.freeze(r))(), ValueError, "freeze: a reference must be ended where it was made"),
+        (lambda r: px.jit(px.freeze)(r), ValueError, "freeze: a reference must be ended where it was made, not inside"),
+        (lambda r: px.grad(lambda s: s[0])(r), TypeError, "must not be an argument that is differentiated"),
         (lambda r: bool(r), TypeError, "a reference has no truth value"),
         (
             lambda r: lax.while_loop(lambda c: (r.__setitem__(0, 1.0), c < 1)[1], lambda c: c + 1, 0),
