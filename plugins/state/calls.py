@@ -91,7 +91,7 @@ def bind_with_refs(primitive: Any, /, *args: Any, **params: Any) -> Any:
     first: dict[int, int] = {}
     same = tuple(first.setdefault(id(x), i) if i in owners else None for i, x in enumerate(args))
     try:
-        outs, new = rule(same, *values, **params)
+        discharged = rule(same, *values, **params)
     except CustomRule:
         if primitive is not jit_p:
             raise UnsupportedError(
@@ -100,9 +100,36 @@ def bind_with_refs(primitive: Any, /, *args: Any, **params: Any) -> Any:
             ) from None
         program = params["jaxpr"]
         return core.eval_jaxpr(program.jaxpr, program.consts, *args)
+    outs, new = _checked(primitive, discharged, {i: args[i].aval.inner_aval for i in refs})
     for i, value in new.items():
         replace(args[i], owners[i], value, str(primitive))
     return outs
+
+
+def _checked(primitive: Any, discharged: Any, types: dict[int, Any]) -> tuple[Any, dict[int, Any]]:
+    """What a discharge rule returned, which its author may have got wrong.
+
+    Raises:
+      TypeError: it is no pair of results and new contents, or these are not of the references' types.
+    """
+    if not (isinstance(discharged, tuple) and len(discharged) == 2 and isinstance(discharged[1], dict)):
+        raise TypeError(
+            f"{primitive}: the discharge rule must return a tuple of the results and of a dictionary with the new "
+            f"contents of references by position, got {discharged!r}"
+        )
+    for i, value in discharged[1].items():
+        if i not in types:
+            raise TypeError(
+                f"{primitive}: the discharge rule must return new contents of references alone, which are the operands "
+                f"{sorted(types)}, got contents of operand {i}"
+            )
+        new = core.get_aval(value)
+        if (new.shape, new.dtype) != (types[i].shape, types[i].dtype):
+            raise TypeError(
+                f"{primitive}: the discharge rule must return new contents of operand {i} of type "
+                f"{types[i].str_short()}, got {new.str_short()}"
+            )
+    return discharged
 
 
 def _discharged_param(value: Any) -> Any:

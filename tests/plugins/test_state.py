@@ -546,3 +546,19 @@ def test_what_only_reads_writes_nothing_back():
     assert "<- a" in str(program)
     assert "a[...] <-" not in str(program)
     assert px.jit(lambda x, mock: x, static_argnums=1)(1.0, Mock()) == 1.0
+
+
+def test_what_a_discharge_rule_returns_is_checked():
+    def bound(result):
+        kept_p = extend.define_primitive(
+            "kept", abstract_eval=lambda ref: ref.inner_aval, mutates=(0,), discharge=lambda refs, x: result(x)
+        )
+        return kept_p.bind(px.new_ref(pnp.zeros(2)))
+
+    assert bound(lambda x: (x, {0: x + 1})).shape == (2,)
+    with pytest.raises(TypeError, match="kept: the discharge rule must return a tuple of the results and of"):
+        bound(lambda x: x)
+    with pytest.raises(TypeError, match=r"references alone, which are the operands \[0\], got contents of operand 1"):
+        bound(lambda x: (x, {1: x}))
+    with pytest.raises(TypeError, match=r"new contents of operand 0 of type f32\[2\], got f32\[\]"):
+        bound(lambda x: (x, {0: x.sum()}))
