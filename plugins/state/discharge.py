@@ -69,8 +69,8 @@ def _discharge(closed: ClosedJaxpr, final: bool) -> Discharged:
             for i, (arg, value) in enumerate(zip(args, values, strict=True)):
                 if type(arg) is Ref and arg._why:
                     raise ValueError(
-                        f"{arg._why}: a reference must be ended where it was made, not inside a function that takes it; "
-                        f"read it there by ref[...]"
+                        f"{arg._why}: a reference must be ended where it was made, not inside a function that takes "
+                        f"it; read it there by ref[...]"
                     )
                 if type(arg) is Ref and arg._value is not value:
                     written.append(i)

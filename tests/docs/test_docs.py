@@ -60,7 +60,7 @@ def test_every_page_is_on_the_site():
 
 
 def test_the_picture_of_the_page_on_drawings_is_that_of_its_example():
-    drawn = ElementTree.parse(ROOT / "docs" / "guide" / "layer.svg").iter("{http://www.w3.org/2000/svg}text")
+    drawn = ElementTree.parse(ROOT / "docs" / "images" / "layer.svg").iter("{http://www.w3.org/2000/svg}text")
     bold = {node.text for node in drawn if node.get("font-weight") == "bold"}
 
     def layer(w, x):

@@ -45,7 +45,11 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "center": "it shows a sharding rule, and has neither derivatives nor batches",
     },
     "docs/porting.md": {"mine": "it shows how a primitive is claimed, and has an impl alone"},
-    "docs/guide/references.md": {"push": "it takes a reference, which a sample does not hold"},
+    "docs/guide/references-rules.md": {
+        "push": "it takes a reference, which a sample does not hold",
+        "last": "it shows a missing rule",
+        "sum_up": "it shows a rule that returns too little",
+    },
     "docs/guide/symbolic-shapes.md": {"twice": "it shows a lowering rule, and has no derivatives"},
     "docs/authors/testing.md": {
         "decay": [Sample([X], {"rate": 0.7}, skip={"bounds": "the page shows a wrong rule"})],

@@ -1,5 +1,4 @@
-"""The drawing of a program with a reference, before and after discharge, in docs/guide/discharge.svg; `make surface`
-writes it."""
+"""The drawing of a program before and after discharge in docs/images/discharge.svg; `make surface` writes it."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ import primax as px
 from primax.extend.core import ClosedJaxpr, Literal
 from primax.plugins.state import AbstractRef, discharge
 
-FILE = ROOT / "docs" / "guide" / "discharge.svg"
+FILE = ROOT / "docs" / "images" / "discharge.svg"
 
 _WIDTH, _BOX, _ROW, _TOP, _HEIGHT = 640, 490, 52, 60, 32
 
