@@ -24,7 +24,7 @@ help:
 	@echo "make test-processors  run the tests as on an older processor"
 	@echo "make test-gpu         run the tests of the families and the API on a GPU; needs a plugin, see docs/guide/devices.md"
 	@echo "make test-matrix      run the tests in fresh environments: the oldest, a middle and the newest release of jaxlib"
-	@echo "make accuracy         measure errors of all functions and derivatives against mpmath; writes docs/accuracy.md; an hour"
+	@echo "make accuracy         measure errors of all functions and derivatives against mpmath; writes docs/reference/accuracy.md; an hour"
 	@echo "make fuzz             compare random calls with jax; options: SECONDS=1200 SEED=0 ONLY=name, see tests/fuzz/README.md"
 	@echo "make mistakes         print what primax and jax say about 150 mistakes of users; options: ONLY=text"
 	@echo "make mutants          break rules one by one and count what the tests find; options: SECONDS=3600 SEED=0 ONLY=name"
@@ -33,7 +33,7 @@ help:
 	@echo "make format           apply the fixes and the format of ruff"
 	@echo "make golden           record in tests/golden what jax computes, after a change of the calls there"
 	@echo "make surface          record the names of primax.extend, the contents of the families, and draw the rooms, after a change"
-	@echo "make ecosystem        run packages written for JAX on jax and on primax; needs a package index; writes docs/ecosystem.md; options: CHECKOUT=folder PACKAGES=name SECONDS=60 SEED=0"
+	@echo "make ecosystem        run packages written for JAX on jax and on primax; needs a package index; writes docs/reference/ecosystem.md; options: CHECKOUT=folder PACKAGES=name SECONDS=60 SEED=0"
 	@echo "make bench            compare the workloads of benchmarks/ on primax and on jax"
 	@echo "make release-check    build sdist and wheel, check them, and use the wheel on each Python that is installed; needs a package index"
 	@echo "make clean            remove all that was built, .venv too"
@@ -118,7 +118,7 @@ ACCURACY = PYTHONPATH=tests $(BIN)/python -m accuracy --records $(VENV)/accuracy
 accuracy: $(VENV)/.dev
 	$(ACCURACY) --step 8 --dtypes float16,bfloat16,float32,complex64
 	$(ACCURACY) --step 64 --each 1 --dtypes float64 --only scipy.special
-	$(ACCURACY) --step 16 --each 1 --dtypes float64,complex128 --page docs/accuracy.md
+	$(ACCURACY) --step 16 --each 1 --dtypes float64,complex128 --page docs/reference/accuracy.md
 
 canary: $(VENV)/.dev
 	$(BIN)/python tests/core/test_jaxlib_canary.py

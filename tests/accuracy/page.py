@@ -1,4 +1,4 @@
-"""docs/accuracy.md: the largest errors of all functions as tables."""
+"""docs/reference/accuracy.md: the largest errors of all functions as tables."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ if not hasattr(hijax, "VJPHiPrimitive"):
     pytest.skip("hijax has other names in this release of jax than the page speaks of", allow_module_level=True)
 
 X = np.float32([1, 2, 3])
-PAGE = Path(__file__).parents[2] / "docs" / "comparison.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "comparison.md"
 
 
 def _primitive(impl: Any = lambda x: 3 * x) -> Any:

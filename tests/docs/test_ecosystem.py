@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "ecosystem.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "ecosystem.md").read_text(encoding="utf-8")
 TABLE = tomllib.loads((ROOT / "tests" / "ecosystem" / "packages.toml").read_text(encoding="utf-8"))
 ROW = re.compile(r"^\| (?P<name>[\w-]+) [\d.]\S* \|[^|]*\|[^|]*\| (?P<why>.*) \|$", re.MULTILINE)
 

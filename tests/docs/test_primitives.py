@@ -25,7 +25,7 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
     "README.md": {"gauss": [Sample([X])]},
     "docs/authors/compatibility.md": {"mine": "it shows a warning"},
     "docs/guide/checkify.md": {"probability": "it shows a rule of the checker, and has no other"},
-    "docs/comparison.md": {
+    "docs/reference/comparison.md": {
         "soft": [Sample([X], {"width": 0.5}), Sample([X], {"width": 2.0})],
         "length": [Sample([X]), Sample([np.zeros(2, np.float32)], singular=True)],
         "bare": "it shows what is missing",
@@ -33,7 +33,7 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "first": "it shows how a mistake is found",
         "peek": "it shows an effect, and has no other rules",
     },
-    "docs/errors.md": {"twice": "it shows a missing rule", "pair": "it shows a rule that returns too little"},
+    "docs/reference/errors.md": {"twice": "it shows a missing rule", "pair": "it shows a rule that returns too little"},
     "docs/authors/extended-dtypes.md": {"block_scale": "it shows a lowering rule, and has no derivatives"},
     "docs/authors/foreign-functions.md": {"scale_in_cpp": "its handler is a line of C++ that nobody has compiled"},
     "docs/kernel/how-it-works.md": {
@@ -44,7 +44,7 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "sinc": [Sample([X])],
         "center": "it shows a sharding rule, and has neither derivatives nor batches",
     },
-    "docs/porting.md": {"mine": "it shows how a primitive is claimed, and has an impl alone"},
+    "docs/reference/porting.md": {"mine": "it shows how a primitive is claimed, and has an impl alone"},
     "docs/guide/references-rules.md": {
         "push": "it takes a reference, which a sample does not hold",
         "last": "it shows a missing rule",

@@ -2,28 +2,95 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from checkout import ROOT
 
+from reference import modules, primitives, tables
+from reference.linking import Links
 from reference.staging import DOCS, Files
 
 
 def write(folder: Path) -> Path:
     """Write the pages to `folder/docs`, where they changed, and return the configuration for them."""
     files = Files()
-    pages: dict[str, str | bytes] = {}
-    for path in sorted(DOCS.rglob("*")):
-        name = path.relative_to(DOCS).as_posix()
-        if path.suffix == ".md":
-            pages[name] = files.mended(path.read_text(encoding="utf-8"), path, name)
-        elif path.is_file():
-            pages[name] = path.read_bytes()
+    texts = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
+    links = Links({})
+    reference = modules.pages()
+    for name, text in texts.items():
+        links.read(text, name)
+    generated = _generated(files, links, reference, texts)
+    pages: dict[str, str | bytes] = {
+        name: links.linked(files.mended(text, DOCS / name, name), name) for name, text in texts.items()
+    }
+    pages.update(generated)
+    pages.update(
+        (path.relative_to(DOCS).as_posix(), path.read_bytes())
+        for path in sorted(DOCS.rglob("*"))
+        if path.is_file() and path.suffix != ".md"
+    )
     pages.update(files.pages())
     _replace(folder / "docs", pages)
     config = folder / "mkdocs.yml"
-    config.write_text((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), encoding="utf-8")
+    config.write_text(_configuration(reference, list(generated)), encoding="utf-8")
     return config
+
+
+def _generated(files: Files, links: Links, reference: list[modules.Page], texts: dict[str, str]) -> dict[str, str]:
+    """The pages that are made from the code, by path."""
+
+    def title_of(page: str) -> str:
+        return next((line[2:] for line in texts[page].splitlines() if line.startswith("# ")), page)
+
+    modules.fill(reference, links, title_of, primitives.places())
+    pages = {page.path: page.text for page in reference}
+    pages.update(primitives.pages(links, files))
+    pages.update(tables.pages(links))
+    return pages
+
+
+def _configuration(reference: list[modules.Page], generated: Iterable[str]) -> str:
+    """The text of mkdocs.yml with the pages that are made from the code at the end of the section `Reference`."""
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    before, head, after = re.split(r"(?m)^(  - Reference:\n)", text)
+    mine = re.match(r"(?:    .*\n)*", after)
+    assert mine is not None
+    lines = [*tables.nav(), "    - Primitives:"]
+    lines += [f"      - {_word(path)}: {path}" for path in generated if path.startswith(f"{primitives.FOLDER}/")]
+    lines += _nav_of_modules(reference)
+    return "".join([before, head, mine[0], *(f"{line}\n" for line in lines), after[mine.end() :]])
+
+
+def _word(path: str) -> str:
+    word = path.rpartition("/")[2].removesuffix(".md").replace("_", " ")
+    return "All" if word == "index" else word
+
+
+def _nav_of_modules(reference: list[modules.Page]) -> list[str]:
+    groups: dict[str, list[str]] = {}
+    for page in reference:
+        groups.setdefault(_group(page.module), []).append(f"{page.title!r}: {page.path}")
+    lines = []
+    for name, rows in groups.items():
+        rows.sort(key=lambda row: not row.endswith("/index.md"))
+        lines += [f"    - {name!r}:", *(f"      - {row}" for row in rows)]
+    return lines
+
+
+@cache
+def _group(module: str) -> str:
+    """The heading in the navigation under which the pages of a module are."""
+    if module.startswith("primax.extend.provisional"):
+        return "primax.extend.provisional"
+    parts = module.split(".")
+    if len(parts) > 1 and parts[1] in ("numpy", "lax", "nn", "random", "scipy", "experimental", "example_libraries"):
+        return f"px.{parts[1]}"
+    if parts[1:2] == ["extend"]:
+        return "primax.extend"
+    return "px and its modules"
 
 
 def _replace(folder: Path, pages: dict[str, str | bytes]) -> None:

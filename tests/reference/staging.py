@@ -108,7 +108,7 @@ def _source(file: Path, anchors: set[int]) -> str:
     lines = file.read_text(encoding="utf-8").splitlines()
     cuts = sorted({1, len(lines) + 1, *anchors})
     fence = "`" * 5
-    page = [f"# {file.relative_to(ROOT).as_posix()}", ""]
+    page = ["---", "search:", "  exclude: true", "---", "", f"# {file.relative_to(ROOT).as_posix()}", ""]
     for start, end in itertools.pairwise(cuts):
         page += [f'<span id="L{start}"></span>', ""] if start in anchors else []
         page += [f"{fence}{_LANGUAGES.get(file.suffix, 'text')}", *lines[start - 1 : end - 1], fence, ""]

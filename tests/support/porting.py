@@ -1,4 +1,4 @@
-"""Modules written for JAX, rewritten by `primax port`; and the tables of docs/porting.md, made from the data.
+"""Modules written for JAX, rewritten by `primax port`; and the tables of docs/reference/porting.md, made from the data.
 
 As a program, this writes the tables into the page.
 """
@@ -14,7 +14,7 @@ from primax.porting.rewrite import rewrite
 from primax.porting.table import Module, table
 
 ROOT = Path(__file__).parents[2]
-DOCUMENT = ROOT / "docs" / "porting.md"
+DOCUMENT = ROOT / "docs" / "reference" / "porting.md"
 _TABLE = re.compile(r"(<!-- made by tests/support/porting.py: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 
@@ -32,7 +32,7 @@ def load(path: Path, *, port: bool) -> types.ModuleType:
 
 
 def page(text: str) -> str:
-    """The text of docs/porting.md with tables made from the data."""
+    """The text of docs/reference/porting.md with tables made from the data."""
     tables = {"rooms": _rooms, "names": _names}
     return _TABLE.sub(lambda found: "\n".join([found[1], *tables[found[2]](), ""]), text)
 

@@ -553,7 +553,7 @@ def _subnormal(m: Any) -> bool:
     return float(m.multiply(m.asarray(np.float32(1e-40)), m.asarray(0.5))) > 0
 
 
-# What differs from the standard, with the reason: docs/array-api.md tells users.
+# What differs from the standard, with the reason: docs/reference/array-api.md tells users.
 DEVIATIONS: dict[str, Callable[[Any], bool]] = {
     "x += y makes another array": _changed_in_place,
     "arrays cannot be assigned to": _assigned,

@@ -1,0 +1,112 @@
+"""Links from names in text to the reference, and from the reference to the pages that use a name."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+
+from reference.names import Entry, entries
+from reference.staging import prose
+
+_SHORT = {
+    "px": "primax",
+    "pnp": "primax.numpy",
+    "jnp": "primax.numpy",
+    "lax": "primax.lax",
+    "checkify": "primax.experimental.checkify",
+}
+_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_CODE = re.compile(r"(?<![`\[])`([^`\n]+)`(?![`\]])")
+_HEADING = re.compile(r"^#.*$|^ *\|? *---.*$", re.MULTILINE)
+
+
+def relative(target: str, page: str) -> str:
+    """The path of a page, with an anchor, as another page links to it."""
+    path, _, anchor = target.partition("#")
+    if path == page:
+        return f"#{anchor}"
+    return os.path.relpath(path, PurePosixPath(page).parent) + (f"#{anchor}" if anchor else "")
+
+
+class Links:
+    """Where names are described.
+
+    Args:
+      more: the places of names that are not those of objects: `page.md#anchor` by name.
+    """
+
+    def __init__(self, more: Mapping[str, str]) -> None:
+        self._more = dict(more)
+        self._used: dict[str, Counter[str]] = {}
+
+    def entry(self, name: str, module: str = "") -> Entry | None:
+        """The object of a name as text writes it, in the text of a module."""
+        first, _, rest = name.partition(".")
+        paths = [f"{_SHORT[first]}.{rest}"] if first in _SHORT and rest else []
+        paths += [name, f"primax.{name}", f"{module}.{name}"] if module or rest else [name]
+        if module.startswith("primax.numpy"):
+            paths.append(f"primax.numpy.{name}")
+        return next((entries()[path] for path in paths if path in entries()), None)
+
+    def place(self, name: str, module: str = "") -> str:
+        """The page and the anchor that describe a name; empty if there are none."""
+        entry = self.entry(name, module)
+        if entry is not None and entry.page:
+            return f"{entry.page}#{entry.path}"
+        return self._more.get(name, "")
+
+    def linker(self, page: str, module: str = "", but: str = "") -> Callable[[str], str]:
+        """A function that makes Markdown of what stands between backticks on a page.
+
+        Args:
+          page: the page.
+          module: the module whose names need no prefix.
+          but: the name that the text describes, which is no link.
+        """
+
+        def link(code: str) -> str:
+            quoted = f"`` {code} ``" if "`" in code else f"`{code}`"
+            found = _NAME.match(code)
+            if found is None or (found.end() < len(code) and code[found.end()] != "("):
+                return quoted
+            place = self.place(found[0], module)
+            return f"[{quoted}]({relative(place, page)})" if place and not place.endswith(f"#{but}") else quoted
+
+        return link
+
+    def linked(self, text: str, page: str) -> str:
+        """A page of docs/ whose names are links to the reference."""
+        link = self.linker(page)
+
+        def change(part: str) -> str:
+            lines = part.split("\n")
+            return "\n".join(
+                line if line.startswith("#") else _CODE.sub(lambda code: self._table_safe(link(code[1])), line)
+                for line in lines
+            )
+
+        return prose(text, change)
+
+    @staticmethod
+    def _table_safe(text: str) -> str:
+        return text
+
+    def read(self, text: str, page: str) -> None:
+        """Count the names that a page writes about, outside its programs."""
+
+        def count(part: str) -> str:
+            for code in _CODE.finditer(part):
+                found = _NAME.match(code[1])
+                entry = self.entry(found[0]) if found else None
+                if entry is not None:
+                    self._used.setdefault(entry.path, Counter())[page] += 1
+            return part
+
+        prose(text, count)
+
+    def pages_on(self, entry: Entry) -> list[str]:
+        """The pages that say most about an object, at most three."""
+        return [page for page, times in self._used.get(entry.path, Counter()).most_common(3) if times > 1]

@@ -1,0 +1,193 @@
+"""The reference of one object: its signature, what it takes, returns and raises, examples, and what to see also."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, ForwardRef
+
+from primax.core.primitive import Primitive
+from reference import docstrings
+from reference.names import Entry, documented_kind
+
+Link = Callable[[str], str]
+_WIDTH = 88
+_SIMPLE = re.compile(r"ForwardRef\('([^']*)'(?:, [^()]*)?\)")
+
+
+def signature(name: str, value: Any, *, method: bool = False) -> str:
+    """The call of an object with the types of its parameters and of its result; empty if Python knows none."""
+    try:
+        found = inspect.signature(value)
+    except (TypeError, ValueError):
+        return ""
+    parameters = list(found.parameters.values())
+    if method and parameters and parameters[0].name in ("self", "cls"):
+        parameters = parameters[1:]
+    parts = list(_parameters(parameters))
+    returns = "" if found.return_annotation is inspect.Signature.empty else f" -> {_type(found.return_annotation)}"
+    if inspect.isclass(value):
+        returns = ""
+    line = f"{name}({', '.join(parts)}){returns}"
+    if len(line) <= _WIDTH:
+        return line
+    return "\n".join(
+        [f"{name}(", *(f"    {part}," if part not in "/*" else f"    {part}," for part in parts), f"){returns}"]
+    )
+
+
+def _parameters(parameters: list[inspect.Parameter]) -> Iterator[str]:
+    """The parameters as they are written in a definition, with the marks between their kinds."""
+    kinds = inspect.Parameter
+    seen: set[Any] = set()
+    for i, parameter in enumerate(parameters):
+        if parameter.kind is kinds.KEYWORD_ONLY and not seen & {kinds.KEYWORD_ONLY, kinds.VAR_POSITIONAL}:
+            yield "*"
+        seen.add(parameter.kind)
+        stars = {kinds.VAR_POSITIONAL: "*", kinds.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        text = f"{stars}{parameter.name}"
+        if parameter.annotation is not kinds.empty:
+            text += f": {_type(parameter.annotation)}"
+        if parameter.default is not kinds.empty:
+            text += f" = {_default(parameter.default)}" if ":" in text else f"={_default(parameter.default)}"
+        yield text
+        last = i + 1 == len(parameters) or parameters[i + 1].kind is not kinds.POSITIONAL_ONLY
+        if parameter.kind is kinds.POSITIONAL_ONLY and last:
+            yield "/"
+
+
+def _type(annotation: Any) -> str:
+    if isinstance(annotation, str):
+        text = annotation
+    elif isinstance(annotation, ForwardRef):
+        text = annotation.__forward_arg__
+    elif inspect.isclass(annotation) and not hasattr(annotation, "__args__"):
+        text = annotation.__name__
+    else:
+        text = _SIMPLE.sub(r"\1", str(annotation))
+    return re.sub(r"\b(?:typing|collections\.abc|primax(?:\.\w+)*|numpy)\.(?=\w)", "", text)
+
+
+def _default(value: Any) -> str:
+    if inspect.isroutine(value) or inspect.isclass(value):
+        return getattr(value, "__name__", "...")
+    text = repr(value)
+    return "..." if " at 0x" in text or "\n" in text or len(text) > 60 else text
+
+
+def page_part(entry: Entry, link: Link, see: list[str]) -> list[str]:
+    """The section on an object, from its heading on.
+
+    Args:
+      entry: the object.
+      link: makes links of what stands between backticks in docstrings.
+      see: the links to what a reader may want to see also.
+    """
+    lines = heading("##", entry.name, entry.path)
+    lines += [f'<span id="{other}"></span>' for other in entry.others]
+    lines += [""] if entry.others else []
+    value = entry.value
+    kind = documented_kind(value)
+    if inspect.isclass(value):
+        lines += _code(f"class {signature(entry.path, value) if not _is_plain_class(value) else entry.path}")
+    elif call := signature(entry.path, value) if callable(value) else "":
+        lines += _code(call)
+    else:
+        lines += _code(f"{entry.path}: {type(value).__name__}")
+    text = docstrings.docstring(value) if kind != "value" or type(value).__module__.startswith("primax") else ""
+    if kind == "value" and not text:
+        shown = repr(value)
+        lines += [
+            f"The value `{shown}`."
+            if len(shown) < 200 and "`" not in shown
+            else f"A value of type `{type(value).__name__}`.",
+            "",
+        ]
+    lines += body(text, link)
+    if inspect.isclass(value):
+        lines += _members(entry, link)
+    notes = []
+    if entry.others:
+        notes.append(f"Also: {', '.join(f'`{other}`' for other in entry.others)}.")
+    if entry.jax:
+        notes.append(f"In JAX: {', '.join(f'`{name}`' for name in sorted(entry.jax, key=lambda n: (len(n), n))[:3])}.")
+    if see:
+        notes.append(f"See also: {', '.join(see)}.")
+    lines += [" ".join(notes), ""] if notes else []
+    return lines
+
+
+def body(text: str, link: Link) -> list[str]:
+    """The contents of a docstring."""
+    parts = docstrings.parsed(text)
+    lines = [*docstrings.markdown(parts.text, link).splitlines(), ""]
+    for name, section in parts.sections.items():
+        lines += [f"**{docstrings.TITLES.get(name, name)}**", ""]
+        if name in docstrings.LISTS:
+            for each, meaning in docstrings.entries(section):
+                told = docstrings.markdown(meaning, link).replace("\n", "\n    ")
+                lines.append(f"- `{each}`: {told}" if each else f"- {told}")
+        else:
+            lines += docstrings.markdown(section, link).splitlines()
+        lines.append("")
+    if parts.examples:
+        lines += ["**Example**" if len(parts.examples) == 1 else "**Examples**", ""]
+    for before, example in parts.examples:
+        lines += [*docstrings.markdown(before, link).splitlines(), ""] if before else []
+        lines += ["```pycon", *example.splitlines(), "```", ""]
+    return lines
+
+
+def _is_plain_class(value: type) -> bool:
+    """Whether a class is not called by users, or in the way of its base in Python."""
+    return issubclass(value, BaseException | enum.Enum) or getattr(value, "_is_protocol", False)
+
+
+def _code(text: str) -> list[str]:
+    return ["```python", *text.splitlines(), "```", ""]
+
+
+def _members(entry: Entry, link: Link) -> list[str]:
+    """The public methods and properties that primax defines for a class."""
+    cls: type = entry.value
+    if issubclass(cls, enum.Enum):
+        return [f"**Members**: {', '.join(f'`{member.name}`' for member in cls)}.", ""]
+    told = set(docstrings.described(docstrings.parsed(docstrings.docstring(cls)).sections.get("Attributes", "")))
+    lines = []
+    seen: set[str] = set()
+    for base in cls.__mro__:
+        if not base.__module__.startswith("primax") or (base is not cls and base.__name__ != cls.__name__):
+            continue
+        for name, member in sorted(vars(base).items()):
+            if name.startswith("_") or name in seen | told or isinstance(member, Primitive):
+                continue
+            seen.add(name)
+            lines += _member(entry, name, member, link)
+    return lines
+
+
+def _member(entry: Entry, name: str, member: Any, link: Link) -> list[str]:
+    label = f"{entry.name}.{name}"
+    if isinstance(member, property | cached_property):
+        getter = member.fget if isinstance(member, property) else member.func
+        head = signature(label, getter, method=True)
+        lines = _code(head.replace("() ->", ":") if "() ->" in head else label)
+        text = docstrings.docstring(getter)
+    else:
+        function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
+        if not inspect.isroutine(function):
+            return []
+        head = signature(label, function, method=not isinstance(member, staticmethod))
+        lines = _code(head or f"{label}(...)")
+        text = docstrings.docstring(function)
+    return [*heading("####", label, f"{entry.path}.{name}"), *lines, *body(text, link)]
+
+
+def heading(level: str, text: str, anchor: str) -> list[str]:
+    """A heading with an anchor; underscores in the attributes of a heading would mean emphasis."""
+    if "__" in anchor:
+        return [f'<span id="{anchor}"></span>', "", f"{level} {docstrings.escaped(text)}", ""]
+    return [f"{level} {docstrings.escaped(text)} {{ #{anchor} }}", ""]

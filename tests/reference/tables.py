@@ -1,0 +1,142 @@
+"""Pages that are tables: kinds of rules, options, commands, and the names of JAX."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+from collections import Counter
+
+import primax
+from primax.__main__ import COMMANDS
+from primax.core.option import options
+from primax.core.rules import rule_tables
+from primax.extend.commands import dispatch
+from primax.extend.commands.coverage import NOT_NEEDED, all_primitives, coverage, kinds_of_rules
+from primax.porting.lookup import ported_path
+from primax.porting.table import public_names
+from reference.docstrings import escaped
+from reference.linking import Links, relative
+
+FOLDER = "reference"
+_PAGES = {
+    "Kinds of rules": "rules",
+    "Options": "options",
+    "Commands": "commands",
+    "JAX's names": "jax-names",
+}
+
+
+def nav() -> list[str]:
+    """The lines of the navigation."""
+    return [f'    - "{title}": {FOLDER}/{name}.md' for title, name in _PAGES.items()]
+
+
+def pages(links: Links) -> dict[str, str]:
+    """The texts of the pages by path."""
+    made = {"rules": _rules(), "options": _options(), "commands": _commands(), "jax-names": _jax_names(links)}
+    return {f"{FOLDER}/{name}.md": "\n".join(lines) for name, lines in made.items()}
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _rules() -> list[str]:
+    lines = [
+        "# Kinds of rules",
+        "",
+        "Transformations find the rules of a primitive in tables, one for each kind. [Rules](../authors/plugins.md#rules)",
+        "says what uses each kind, and each [primitive](primitives/index.md) has a table of its rules. A kind that is",
+        "experimental may change in a minor release.",
+        "",
+        "| kind | rule | primitives with one | without one |",
+        "|---|---|---|---|",
+    ]
+    counts: Counter[str] = Counter()
+    for primitive in all_primitives().values():
+        if primitive.module.startswith("primax."):
+            counts.update(name for kind in kinds_of_rules() for name in coverage(primitive, kind).sources)
+    for kind, table in rule_tables.items():
+        if not table.module or table.module.startswith("primax"):
+            without = NOT_NEEDED.get(kind) or ("a default is used" if table.optional else "the transformation raises")
+            mark = " (experimental)" if table.experimental else ""
+            shown = f'<span id="{kind}"></span>`{kind}`{mark}'
+            lines.append(f"| {shown} | `{_cell(table.signature)}` | {counts[kind]} | {escaped(_cell(without))} |")
+    return [*lines, ""]
+
+
+def _options() -> list[str]:
+    lines = [
+        "# Options",
+        "",
+        "`px.config.update(name, value)` sets an option for the process, its variable of the environment sets it before",
+        "primax is imported, and `with px.config.name(value):` sets it for a block of the current thread. A variable that",
+        "is not set is read under its name in JAX. [The environment](../authors/plugins.md#the-environment) lists further",
+        "variables, which concern plugins and processes.",
+        "",
+    ]
+    for name, option in sorted(options.items()):
+        lines += [f"## {name} {{ #{name} }}", "", escaped(option.doc), ""]
+        lines += [f"- Default: `{option.default!r}`"]
+        lines += [f"- Variable: `{option.env}`"] if option.env else []
+        lines += [f"- Values: {escaped(str(option.kind.text))}"] if getattr(option.kind, "text", "") else []
+        lines += ["- Programs are compiled again for another value."] if option.tracing else []
+        lines.append("")
+    return lines
+
+
+def _commands() -> list[str]:
+    lines = [
+        "# Commands",
+        "",
+        "The help of each command. [The command line](command-line.md) shows them at work.",
+        "",
+    ]
+    for name in (*dispatch.command_names(), *COMMANDS):
+        lines += [f"## primax {name} {{ #{name} }}", "", "```text", *_help(name).splitlines(), "```", ""]
+    return lines
+
+
+def _help(command: str) -> str:
+    """What `primax COMMAND --help` writes to a file."""
+    written = io.StringIO()
+    columns = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = "100"
+    try:
+        with contextlib.redirect_stdout(written), contextlib.suppress(SystemExit):
+            dispatch.main([command, "--help"], version=primax.__version__, further=COMMANDS)
+    finally:
+        del os.environ["COLUMNS"]
+        os.environ |= {} if columns is None else {"COLUMNS": columns}
+    return written.getvalue().rstrip()
+
+
+def _jax_names(links: Links) -> list[str]:
+    page = f"{FOLDER}/jax-names.md"
+    lines = [
+        "# JAX's names",
+        "",
+        "What primax has for each public name of JAX. Names without an arrow are the same but for the first word: `jax.jit`",
+        "is `primax.jit`. [Porting from JAX](porting.md) says how programs are rewritten or run as they are.",
+        "",
+    ]
+    for module, names in public_names().items():
+        same, other, absent = [], [], []
+        for name in names:
+            path = ported_path(f"{module}.{name}") or ""
+            place = links.place(path) if path else ""
+            shown = f"[`{name}`]({relative(place, page)})" if place else f"`{name}`"
+            if not path or not path.startswith("primax"):
+                absent.append(f"`{name}`" + (f" → `{path}`" if path else ""))
+            elif path == re.sub("^jax", "primax", f"{module}.{name}"):
+                same.append(shown)
+            else:
+                target = f"[`{path}`]({relative(place, page)})" if place else f"`{path}`"
+                other.append(f"`{name}` → {target}")
+        lines += [f"## {module}", ""]
+        lines += [", ".join(same) + ".", ""] if same else []
+        lines += [", ".join(other) + ".", ""] if other else []
+        lines += [f"Elsewhere or absent: {', '.join(absent)}.", ""] if absent else []
+    return lines
