@@ -7,7 +7,13 @@ from typing import Any
 
 
 class Derivation:
-    """A rule made from its primitive, or from other rules of it; `primax.extend.derive` has some."""
+    """A rule made from its primitive, or from other rules of it; `primax.extend.derive` has some.
+
+    Examples:
+      >>> from primax.extend import derive
+      >>> isinstance(derive.by(lambda primitive: None), derive.Derivation)
+      True
+    """
 
     def rule_for(self, where: str, primitive: Any, kind: str, others: Mapping[str, Any]) -> Callable[..., Any]:
         """The rule.

@@ -33,6 +33,15 @@ def flatten_fun(f: Callable[..., Any], store: Any, in_tree: Any, *leaves: Any) -
     Args:
       fun: the function, wrapped by `linear_util.wrap_init`.
       in_tree: the structure of `(args, kwargs)`.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend import linear_util as lu
+      >>> from primax.extend.api_util import flatten_fun
+      >>> leaves, structure = px.tree.flatten(((1, 2), {"z": 3}))
+      >>> flat, out_tree = flatten_fun(lu.wrap_init(lambda x, y, z: {"sum": x + y + z}), structure)
+      >>> flat.call_wrapped(*leaves), out_tree()
+      ([6], PyTreeDef({'sum': *}))
     """
     args, kwargs = tree.unflatten(in_tree, leaves)
     outs: list[Any]
@@ -43,7 +52,17 @@ def flatten_fun(f: Callable[..., Any], store: Any, in_tree: Any, *leaves: Any) -
 
 @transformation_with_aux2
 def flatten_fun_nokwargs(f: Callable[..., Any], store: Any, in_tree: Any, *leaves: Any) -> list[Any]:
-    """Like `flatten_fun`, for the structure of positional arguments alone."""
+    """Like `flatten_fun`, for the structure of positional arguments alone.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend import linear_util as lu
+      >>> from primax.extend.api_util import flatten_fun_nokwargs
+      >>> leaves, structure = px.tree.flatten(((1, 2), 3))
+      >>> flat, out_tree = flatten_fun_nokwargs(lu.wrap_init(lambda pair, z: (pair, z)), structure)
+      >>> flat.call_wrapped(*leaves), out_tree()
+      ([1, 2, 3], PyTreeDef(((*, *), *)))
+    """
     outs: list[Any]
     outs, out_tree = tree.flatten(f(*tree.unflatten(in_tree, leaves)))
     store.store(out_tree)
@@ -68,6 +87,12 @@ def debug_info(
       kwargs: its keyword arguments.
       static_argnums: positions of arguments that have no leaves.
       static_argnames: names of such arguments.
+
+    Examples:
+      >>> from primax.extend.api_util import debug_info
+      >>> info = debug_info("jit", lambda x, y: x, ({"a": 1, "b": 2}, 3), {})
+      >>> info.traced_for, info.arg_names
+      ('jit', ("x['a']", "x['b']", 'y'))
     """
     return DebugInfo(traced_for, source_of(fun), _leaf_names(fun, args, kwargs, static_argnums, static_argnames))
 

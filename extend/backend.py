@@ -67,7 +67,13 @@ def host_value(x: Array) -> np.ndarray[Any, Any]:
 
 
 def backends() -> dict[str, Any]:
-    """The XLA clients of all usable platforms, by name; missing clients are created."""
+    """The XLA clients of all usable platforms, by name; missing clients are created.
+
+    Examples:
+      >>> from primax.extend import backend
+      >>> "cpu" in backend.backends(), "tpu" in backend.backends()
+      (True, False)
+    """
     clients: dict[str, Any] = {}
     for name in _platforms.platforms:
         try:
@@ -78,7 +84,13 @@ def backends() -> dict[str, Any]:
 
 
 def backend_xla_version(platform: str | None = None) -> int | None:
-    """The version of XLA that a platform reports; None if it reports none."""
+    """The version of XLA that a platform reports; None if it reports none.
+
+    Examples:
+      >>> from primax.extend import backend
+      >>> type(backend.backend_xla_version("cpu")) in (int, type(None))
+      True
+    """
     return getattr(_platforms.client(platform), "xla_version", None)
 
 
@@ -96,6 +108,13 @@ def register_backend_factory(
 
     Raises:
       TypeError, ValueError: as `register_platform` does.
+
+    Examples:
+      >>> from primax.extend import backend
+      >>> backend.register_backend_factory("cpu", lambda: None)
+      Traceback (most recent call last):
+          ...
+      ValueError: register_platform: there is a platform 'cpu' already
     """
     if not fail_quietly:
         raise ValueError("register_backend_factory: fail_quietly must be True, got False")
@@ -115,6 +134,12 @@ def get_compile_options(
       num_partitions: the number of parts of each copy.
       device_assignment: the ids of the devices, one for each part of each copy; by default the first ones.
       env_options_overrides: options of XLA by name.
+
+    Examples:
+      >>> from primax.extend import backend
+      >>> options = backend.get_compile_options(1, 2, [[1, 0]])
+      >>> options.num_partitions, options.device_assignment.replica_count()
+      (2, 1)
     """
     num_replicas = read_size("get_compile_options", "num_replicas", num_replicas, 2**31 - 1)
     num_partitions = read_size("get_compile_options", "num_partitions", num_partitions, 2**31 - 1)

@@ -56,6 +56,16 @@ def register_call_primitive_rules(
     Raises:
       TypeError: `prim` has one result.
       PluginError: it has such rules already.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend.call_primitives import register_call_primitive_rules
+      >>> from primax.extend.core import Primitive
+      >>> block_p = Primitive("block", multiple_results=True)
+      >>> register_call_primitive_rules(block_p)
+      >>> square = px.make_jaxpr(lambda x: x * x)(1.0)
+      >>> px.grad(lambda x: block_p.bind(x, call_jaxpr=square)[0])(3.0)
+      Array(6., dtype=float32, weak_type=True)
     """
     if not prim.multiple_results:
         raise TypeError(f"register_call_primitive_rules: prim must have multiple_results, got {prim}")
@@ -83,6 +93,16 @@ def eval_jaxpr_transpose(
       args: for each argument its value, or an `UndefinedPrimal`.
       call_jaxpr: the program.
       params: further parameters of the primitive, not used.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend.call_primitives import create_call_primitive, eval_jaxpr_transpose
+      >>> from primax.extend.core import get_aval
+      >>> from primax.extend.interpreters.ad import UndefinedPrimal
+      >>> program = px.make_jaxpr(lambda x, y: x * y)(1.0, 2.0)
+      >>> y = UndefinedPrimal(get_aval(2.0))
+      >>> eval_jaxpr_transpose(create_call_primitive("block"), [1.0], 3.0, y, call_jaxpr=program)
+      [None, Array(3., dtype=float32, weak_type=True)]
     """
     jaxpr, consts = _parts(call_jaxpr)
     cts = ad.backward_pass(jaxpr, False, consts, args, ct)

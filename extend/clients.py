@@ -21,6 +21,18 @@ class Program:
 
     Attributes:
       loaded: jaxlib's program, which has all other attributes.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> from primax.extend import backend
+      >>> text = px.jit(lambda x: 2 * x).lower(1.0).as_text()
+      >>> client = backend.get_backend("cpu")
+      >>> program = client.compile_and_load(text, client.devices()[:1], backend.get_compile_options(1, 1))
+      >>> type(program) is backend.Program
+      True
+      >>> program.execute([pnp.float32(3)])
+      [Array(6., dtype=float32)]
     """
 
     def __init__(self, loaded: Any) -> None:
@@ -50,6 +62,12 @@ class Client:
 
     Attributes:
       client: jaxlib's client, which has all other attributes.
+
+    Examples:
+      >>> from primax.extend import backend
+      >>> client = backend.get_backend("cpu")
+      >>> type(client) is backend.Client, client.platform
+      (True, 'cpu')
     """
 
     def __init__(self, client: Any) -> None:

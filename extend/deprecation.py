@@ -28,6 +28,12 @@ class Deprecation:
       replacement: the replacement, in the same form.
       since: the version that first warns.
       removed_in: the version without it.
+
+    Examples:
+      >>> from primax.extend.deprecation import deprecated
+      >>> old = deprecated("mine.add", "primax.numpy.add", since="1.1", removed_in="1.2")
+      >>> old.name, old.removed_in
+      ('mine.add', '1.2')
     """
 
     name: str
@@ -82,6 +88,14 @@ def deprecated(name: str, replacement: str, *, since: str, removed_in: str) -> D
 
     Raises:
       ValueError: `removed_in` leaves less than one minor release of warning.
+
+    Examples:
+      >>> from primax.extend.deprecation import deprecated
+      >>> deprecated("mine.f(axis)", "mine.f(axes)", since="1.1", removed_in="1.1.5")
+      Traceback (most recent call last):
+          ...
+      ValueError: deprecated('mine.f(axis)'): removed_in must be a later minor release than since, '1.1', got
+      '1.1.5'
     """
     if _minor(removed_in) <= _minor(since):
         raise ValueError(

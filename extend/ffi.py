@@ -47,6 +47,14 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
     Raises:
       TypeError: `fn` is neither a capsule nor a dictionary of capsules.
       XlaError: another function has this name.
+
+    Examples:
+      >>> from primax.extend import ffi
+      >>> ffi.register_ffi_target("my_kernel", print)
+      Traceback (most recent call last):
+          ...
+      TypeError: register_ffi_target: fn of 'my_kernel' must be a capsule or a dictionary of them, got <built-in
+      function print>
     """
     stages = fn.values() if isinstance(fn, dict) else (fn,)
     if not all(map(_is_capsule, stages)):
@@ -68,6 +76,14 @@ def register_ffi_type(name: str, type_registration: Mapping[str, Any], platform:
 
     Raises:
       TypeError: the registration is not a dictionary of capsules.
+
+    Examples:
+      >>> from primax.extend import ffi
+      >>> ffi.register_ffi_type("my_state", {"type_id": 1})
+      Traceback (most recent call last):
+          ...
+      TypeError: register_ffi_type: type_registration of 'my_state' must be a dictionary of capsules, got
+      {'type_id': 1}
     """
     if not (isinstance(type_registration, Mapping) and all(map(_is_capsule, type_registration.values()))):
         raise TypeError(
@@ -108,7 +124,14 @@ def pycapsule(funcptr: Any) -> Any:
 
 
 def include_dir() -> str:
-    """The folder of the C++ headers that handlers include as `xla/ffi/api/ffi.h`."""
+    """The folder of the C++ headers that handlers include as `xla/ffi/api/ffi.h`.
+
+    Examples:
+      >>> import os
+      >>> from primax.extend import ffi
+      >>> os.path.exists(os.path.join(ffi.include_dir(), "xla", "ffi", "api", "ffi.h"))
+      True
+    """
     return str(Path(_jaxlib.version.__file__).parent / "include")
 
 
@@ -145,6 +168,14 @@ def ffi_call(
       TypeError: a result has no shape or dtype, or an attribute cannot be passed.
       ValueError: `vmap_method` is unknown, a layout does not fit its value, or an alias is not possible.
       XlaError: the function is not registered, refuses its arguments or fails.
+
+    Examples:
+      >>> import primax as px
+      >>> import numpy as np
+      >>> from primax.extend import ffi
+      >>> solve = ffi.ffi_call("my_kernel", px.ShapeDtypeStruct((2,), np.float32))
+      >>> px.eval_shape(lambda x: solve(x, order=np.int32(3)), np.ones(3))  # calls nothing
+      ShapeDtypeStruct(shape=(2,), dtype=float32)
     """
     if vmap_method is not None and vmap_method not in vmap_methods:
         raise ValueError(f"ffi_call: vmap_method must be one of {', '.join(vmap_methods)} or None, got {vmap_method!r}")

@@ -60,7 +60,16 @@ __dir__ = __all__.copy
 
 
 def held_types(parameter: str) -> Callable[..., tuple[Any, Any]]:
-    """The type rule of a primitive with the results and effects of the program in a parameter."""
+    """The type rule of a primitive with the results and effects of the program in a parameter.
+
+    Examples:
+      >>> import primax as px
+      >>> import numpy as np
+      >>> from primax.extend.held_programs import held_types
+      >>> program = px.make_jaxpr(lambda x: (x, x > 0))(np.ones(2))
+      >>> held_types("program")(program=program)
+      ([ShapedArray(float32[2]), ShapedArray(bool[2])], frozenset())
+    """
 
     def effectful_abstract_eval(*avals: Any, **params: Any) -> tuple[Any, Any]:
         closed = params[parameter]
@@ -70,7 +79,19 @@ def held_types(parameter: str) -> Callable[..., tuple[Any, Any]]:
 
 
 def checked_types(parameter: str) -> Callable[..., tuple[Any, Any]]:
-    """The `check` rule of a primitive with an inner program: operands must have the types of the program's inputs."""
+    """The `check` rule of a primitive with an inner program: operands must have the types of the program's inputs.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend.core import check_jaxpr
+      >>> from primax.extend.held_programs import checked_types
+      >>> program = px.make_jaxpr(px.jit(lambda x: 2 * x))(1.0)
+      >>> program.eqns[0].params["jaxpr"] = px.make_jaxpr(lambda x: 2 * x)(1)  # jit's rule is checked_types("jaxpr")
+      >>> check_jaxpr(program)
+      Traceback (most recent call last):
+          ...
+      primax.errors.JaxprTypeError: check_jaxpr: operand 0 is f32[], but the program takes i32[], at equation 0
+    """
 
     def check(context: Any, /, *atoms: Any, **params: Any) -> tuple[Any, Any]:
         closed = params[parameter]
@@ -81,7 +102,19 @@ def checked_types(parameter: str) -> Callable[..., tuple[Any, Any]]:
 
 
 def all_lifted(programs: Sequence[ClosedJaxpr]) -> tuple[list[ClosedJaxpr], list[Any]]:
-    """`lifted` for several programs, each of which takes the tracers of all."""
+    """`lifted` for several programs, each of which takes the tracers of all.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend.held_programs import all_lifted
+      >>> def f(y):
+      ...     programs = [px.make_jaxpr(lambda x: x + y)(1.0), px.make_jaxpr(lambda x: x * x)(1.0)]
+      ...     lifted, values = all_lifted(programs)
+      ...     print([len(program.invars) for program in lifted], len(values))
+      ...     return y
+      >>> _ = px.jit(f)(2.0)
+      [2, 2] 1
+    """
     pairs = list(map(lifted, programs))
     values = [x for _, own in pairs for x in own]
     lifted_programs, start = [], 0
@@ -94,7 +127,19 @@ def all_lifted(programs: Sequence[ClosedJaxpr]) -> tuple[list[ClosedJaxpr], list
 
 
 def closes_over(parameter: str) -> Callable[..., tuple[list[Any], dict[str, Any]]]:
-    """The `close_over` rule of a primitive whose operands are those of the program in a parameter."""
+    """The `close_over` rule of a primitive whose operands are those of the program in a parameter.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend.held_programs import closes_over
+      >>> close_over = closes_over("program")
+      >>> def f(y):
+      ...     args, params = close_over([3.0], {"program": px.make_jaxpr(lambda x: x + y)(1.0)})
+      ...     print(len(args), params["program"])
+      ...     return y
+      >>> _ = px.jit(f)(2.0)
+      2 { lambda ; a:f32[] b:f32[]. let c:f32[] = add b a in (c,) }
+    """
 
     def close_over(args: Sequence[Any], params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         program, values = lifted(params[parameter])
@@ -104,7 +149,19 @@ def closes_over(parameter: str) -> Callable[..., tuple[list[Any], dict[str, Any]
 
 
 def interpret_call(parameter: str) -> Callable[..., list[Any]]:
-    """The `interpret` rule of a primitive that calls the program in a parameter once, with its operands."""
+    """The `interpret` rule of a primitive that calls the program in a parameter once, with its operands.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend import Interpreter, replay
+      >>> from primax.extend.held_programs import interpret_call
+      >>> class Plain(Interpreter):
+      ...     def default(self, eqn, *values):
+      ...         return replay(eqn, values)[0]
+      >>> (eqn,) = px.make_jaxpr(px.jit(lambda x: 2 * x))(1.0).eqns
+      >>> interpret_call("jaxpr")(Plain(), eqn, 3.0)
+      [Array(6., dtype=float32, weak_type=True)]
+    """
 
     def interpret(interpreter: Any, eqn: JaxprEqn, *values: Any) -> list[Any]:
         def bind(program: ClosedJaxpr, args: Sequence[Any]) -> Any:
@@ -120,6 +177,18 @@ def interpret_branches(parameter: str) -> Callable[..., list[Any]]:
 
     Operand 0 is the number of the program, which is clamped, or a condition; the others are the program's inputs.
     Abstract interpreters join what the programs return, which is sound for any choice.
+
+    Examples:
+      >>> from primax import lax
+      >>> import primax as px
+      >>> from primax.extend import Interpreter, replay
+      >>> from primax.extend.held_programs import interpret_branches
+      >>> class Plain(Interpreter):
+      ...     def default(self, eqn, *values):
+      ...         return replay(eqn, values)[0]
+      >>> eqn = px.make_jaxpr(lambda i, x: lax.switch(i, [lax.neg, lax.abs], x))(0, 1.0).eqns[-1]
+      >>> interpret_branches("branches")(Plain(), eqn, 9, -2.0)  # there is no program 9; the last one is called
+      [Array(2., dtype=float32, weak_type=True)]
     """
 
     def interpret(interpreter: Any, eqn: JaxprEqn, index: Any, *values: Any) -> list[Any]:
@@ -141,6 +210,19 @@ def interpret_loop(
       body: the parameter with the program from constants and carry to the next carry.
       condition_consts: the number of constants of the condition, or the parameter that has it.
       body_consts: the same for the body.
+
+    Examples:
+      >>> from primax import lax
+      >>> import primax as px
+      >>> from primax.extend import Interpreter, replay
+      >>> from primax.extend.held_programs import interpret_loop
+      >>> class Plain(Interpreter):
+      ...     def default(self, eqn, *values):
+      ...         return replay(eqn, values)[0]
+      >>> (eqn,) = px.make_jaxpr(lambda x: lax.while_loop(lambda x: x < 9.0, lambda x: 2.0 * x, x))(1.0).eqns
+      >>> rule = interpret_loop("cond_jaxpr", "body_jaxpr", "cond_nconsts", "body_nconsts")
+      >>> rule(Plain(), eqn, 1.0)
+      [Array(16., dtype=float32, weak_type=True)]
     """
 
     def interpret(interpreter: Any, eqn: JaxprEqn, *values: Any) -> list[Any]:
@@ -157,17 +239,41 @@ def interpret_loop(
 
 
 def nonzero_flags(tangents: Iterable[Any]) -> list[bool]:
-    """For each tangent or cotangent, whether it is not a symbolic zero."""
+    """For each tangent or cotangent, whether it is not a symbolic zero.
+
+    Examples:
+      >>> from primax.extend.core import get_aval
+      >>> from primax.extend.held_programs import nonzero_flags
+      >>> from primax.extend.interpreters.ad import Zero
+      >>> nonzero_flags([0.0, Zero(get_aval(1.0))])  # 0.0 is not symbolic
+      [True, False]
+    """
     return [type(t) is not Zero for t in tangents]
 
 
 def linear_flags(args: Iterable[Any]) -> list[bool]:
-    """For each argument of a transpose rule, whether the rule must return its cotangent."""
+    """For each argument of a transpose rule, whether the rule must return its cotangent.
+
+    Examples:
+      >>> from primax.extend.core import get_aval
+      >>> from primax.extend.held_programs import linear_flags
+      >>> from primax.extend.interpreters.ad import UndefinedPrimal
+      >>> linear_flags([1.0, UndefinedPrimal(get_aval(1.0))])
+      [False, True]
+    """
     return [type(x) is UndefinedPrimal for x in args]
 
 
 def given(xs: Iterable[Any]) -> list[Any]:
-    """The values without symbolic zeros and without the linear arguments of a transpose rule."""
+    """The values without symbolic zeros and without the linear arguments of a transpose rule.
+
+    Examples:
+      >>> from primax.extend.core import get_aval
+      >>> from primax.extend.held_programs import given
+      >>> from primax.extend.interpreters.ad import UndefinedPrimal, Zero
+      >>> given([1.0, Zero(get_aval(1.0)), UndefinedPrimal(get_aval(1.0)), 2.0])
+      [1.0, 2.0]
+    """
     return [x for x in xs if type(x) is not Zero and type(x) is not UndefinedPrimal]
 
 
@@ -197,6 +303,14 @@ def cotangents(args: Iterable[Any], nonzero: Iterable[bool], found: Iterable[Any
 
     Returns:
       For each argument its cotangent, a symbolic zero if it was not computed, None for other arguments.
+
+    Examples:
+      >>> from primax.extend.core import get_aval
+      >>> from primax.extend.held_programs import cotangents
+      >>> from primax.extend.interpreters.ad import UndefinedPrimal
+      >>> x = UndefinedPrimal(get_aval(1.0))
+      >>> cotangents([2.0, x, x], [False, True], [5.0])
+      [None, Zero(f32[]), 5.0]
     """
     flags, values = iter(nonzero), iter(found)
     return [(next(values) if next(flags) else Zero(x.aval)) if type(x) is UndefinedPrimal else None for x in args]
@@ -214,6 +328,13 @@ def reordered(closed: ClosedJaxpr, invars: Iterable[Any], outvars: Iterable[Any]
       closed: the program.
       invars: the variables of the arguments; variables that the program does not use are allowed.
       outvars: the variables of the results; None keeps the results.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend.held_programs import reordered
+      >>> program = px.make_jaxpr(lambda x, y: x - y)(1.0, 2.0)
+      >>> reordered(program, program.invars[::-1])
+      { lambda ; a:f32[] b:f32[]. let c:f32[] = sub b a in (c,) }
     """
     changes = {"invars": list(invars)} if outvars is None else {"invars": list(invars), "outvars": list(outvars)}
     return ClosedJaxpr(closed.jaxpr.replace(**changes), closed.consts)
@@ -231,6 +352,15 @@ def trimmed(
 
     Returns:
       The program, and for each argument whether it stays.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend.held_programs import trimmed
+      >>> program = px.make_jaxpr(lambda x, y: (2 * x, 3 * y))(1.0, 2.0)
+      >>> trimmed(program, [False, True])
+      ({ lambda ; a:f32[]. let b:f32[] = mul 3.0:f32[] a in (b,) }, [False, True])
+      >>> trimmed(program, [True, True])[0] is program
+      True
     """
 
     def make() -> tuple[ClosedJaxpr | None, list[bool]]:
@@ -247,7 +377,16 @@ def trimmed(
 def cut(
     eqn: JaxprEqn, used_inputs: Iterable[bool], used_outputs: Iterable[bool], params: dict[str, Any], effects: Any
 ) -> JaxprEqn:
-    """An equation with only some operands and results, and with new parameters, as a dce rule returns it."""
+    """An equation with only some operands and results, and with new parameters, as a dce rule returns it.
+
+    Examples:
+      >>> from primax import lax
+      >>> import primax as px
+      >>> from primax.extend.held_programs import cut
+      >>> (eqn,) = px.make_jaxpr(lambda x, y: lax.add(x, y))(1.0, 2.0).eqns
+      >>> cut(eqn, [True, False], [True], {"kept": 1}, frozenset())
+      a:f32[] = add[kept=1] b
+    """
     return eqn.replace(
         invars=list(compress(eqn.invars, used_inputs)),
         outvars=list(compress(eqn.outvars, used_outputs)),
@@ -339,6 +478,17 @@ class SplitEquation:
       known_out: the known results; the unknown equation may read them.
       unknown_out: the unknown results.
       residuals: a variable for each residual.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend.core import get_aval
+      >>> from primax.extend.held_programs import SplitEquation
+      >>> (eqn,) = px.make_jaxpr(lambda x, y: x * y)(1.0, 2.0).eqns
+      >>> split = SplitEquation(eqn, [False, True], [True], [get_aval(1.0)])
+      >>> split.known_in == eqn.invars[:1], split.unknown_in == eqn.invars[1:]
+      (True, True)
+      >>> [v.aval for v in split.residuals]
+      [ShapedArray(float32[], weak_type=True)]
     """
 
     def __init__(

@@ -28,7 +28,19 @@ __dir__ = __all__.copy
 
 
 class StoreException(Exception):
-    """A second result was read before it existed, or stored twice."""
+    """A second result was read before it existed, or stored twice.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend import linear_util as lu
+      >>> from primax.extend.api_util import flatten_fun_nokwargs
+      >>> flat, out_tree = flatten_fun_nokwargs(lu.wrap_init(lambda x: x), px.tree.structure((1,)))
+      >>> out_tree()
+      Traceback (most recent call last):
+          ...
+      primax.extend.linear_util.StoreException: the second result exists only once the wrapped function has been
+      called
+    """
 
 
 class _Store:
@@ -63,6 +75,13 @@ class WrappedFun:
       transforms: each transformation with its static arguments, the outermost first.
       params: keyword arguments given in advance.
       debug_info: its description in messages.
+
+    Examples:
+      >>> from primax.extend import linear_util as lu
+      >>> double = lu.transformation2(lambda f, *args: f(*(2 * x for x in args)))
+      >>> fun = double(lu.wrap_init(max))
+      >>> fun, fun.call_wrapped(1, 3)
+      (<WrappedFun max, 1 transformations>, 6)
     """
 
     __slots__ = ("debug_info", "f", "f_transformed", "params", "transforms")
@@ -134,6 +153,14 @@ def transformation2(gen: Callable[..., Any]) -> Callable[..., WrappedFun]:
 
     Returns:
       `(fun, *static) -> WrappedFun`.
+
+    Examples:
+      >>> from primax.extend import linear_util as lu
+      >>> @lu.transformation2
+      ... def shifted(f, by, *args):
+      ...     return f(*(x + by for x in args)) - by
+      >>> shifted(lu.wrap_init(lambda x, y: x * y), 1).call_wrapped(2, 3)
+      11
     """
 
     @wraps(gen)
@@ -148,6 +175,16 @@ def transformation_with_aux2(gen: Callable[..., Any]) -> Callable[..., tuple[Wra
 
     Returns:
       `(fun, *static) -> (WrappedFun, function that gives the second result)`.
+
+    Examples:
+      >>> from primax.extend import linear_util as lu
+      >>> @lu.transformation_with_aux2
+      ... def counted(f, store, *args):
+      ...     store.store(len(args))
+      ...     return f(*args)
+      >>> fun, count = counted(lu.wrap_init(max))
+      >>> fun.call_wrapped(1, 3), count()
+      (3, 2)
     """
 
     @wraps(gen)
@@ -164,6 +201,15 @@ def transformation(gen: Callable[..., Any]) -> Callable[..., WrappedFun]:
     Args:
       gen: a generator function `(*static, *args, **kwargs)`. It yields the arguments `(args, kwargs)` for the function,
         receives the function's result, and yields the result of the transformed function.
+
+    Examples:
+      >>> from primax.extend import linear_util as lu
+      >>> @lu.transformation
+      ... def shifted(by, *args):
+      ...     result = yield [x + by for x in args], {}
+      ...     yield result - by
+      >>> shifted(lu.wrap_init(lambda x, y: x * y), 1).call_wrapped(2, 3)
+      11
     """
 
     def around(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -173,7 +219,18 @@ def transformation(gen: Callable[..., Any]) -> Callable[..., WrappedFun]:
 
 
 def transformation_with_aux(gen: Callable[..., Any]) -> Callable[..., tuple[WrappedFun, Callable[[], Any]]]:
-    """Like `transformation`, for generators that yield a pair of the result and a second one."""
+    """Like `transformation`, for generators that yield a pair of the result and a second one.
+
+    Examples:
+      >>> from primax.extend import linear_util as lu
+      >>> @lu.transformation_with_aux
+      ... def counted(*args):
+      ...     result = yield args, {}
+      ...     yield result, len(args)
+      >>> fun, count = counted(lu.wrap_init(max))
+      >>> fun.call_wrapped(1, 3), count()
+      (3, 2)
+    """
 
     def around(f: Callable[..., Any], store: _Store, *args: Any, **kwargs: Any) -> Any:
         result, second = _run(gen, f, args, kwargs)
@@ -199,6 +256,17 @@ def merge_linear_aux(first: Callable[[], Any], second: Callable[[], Any]) -> tup
 
     Raises:
       StoreException: neither has been called, or both have.
+
+    Examples:
+      >>> from primax.extend import linear_util as lu
+      >>> @lu.transformation_with_aux2
+      ... def numbered(f, store, number, *args):
+      ...     store.store(number)
+      ...     return f(*args)
+      >>> (one, first), (two, second) = numbered(lu.wrap_init(max), 1), numbered(lu.wrap_init(min), 2)
+      >>> _ = two.call_wrapped(3, 4)
+      >>> lu.merge_linear_aux(first, second)
+      (False, 2)
     """
     values = []
     for is_first, get in ((True, first), (False, second)):
@@ -219,6 +287,17 @@ def cache(call: Callable[..., Any]) -> Callable[..., Any]:
 
     Returns:
       The function with a cache. Its entries live as long as the wrapped function, and are dropped when a rule changes.
+
+    Examples:
+      >>> from primax.extend import linear_util as lu
+      >>> @lu.cache
+      ... def length(fun, n):
+      ...     print("counting")
+      ...     return len(fun.__name__) + n
+      >>> fun = lu.wrap_init(max)
+      >>> length(fun, 1), length(fun, 1)
+      counting
+      (4, 4)
     """
     kept: WeakKeyDictionary[Any, Cache] = WeakKeyDictionary()
 

@@ -35,13 +35,29 @@ class Linearity(NamedTuple):
 
 
 def linear_together(rule: Rule, *positions: int, besides: tuple[int, ...] = (), scalars: bool = False) -> Rule:
-    """Mark the JVP rule of a primitive that is linear in these operands (or all) jointly; returns the rule."""
+    """Mark the JVP rule of a primitive that is linear in these operands (or all) jointly; returns the rule.
+
+    Examples:
+      >>> from primax.extend.core.primitives import sub_p
+      >>> from primax.extend.interpreters import ad
+      >>> rule = ad.linear_together(ad.standard_jvp(sub_p, lambda t, x, y: t, lambda t, x, y: -t))
+      >>> rule.linearity.together, rule.linearity.holds(1)
+      (True, True)
+    """
     rule.linearity = Linearity(True, positions or None, besides, scalars)  # type: ignore[attr-defined]
     return rule
 
 
 def linear_alone(rule: Rule, *positions: int) -> Rule:
-    """Mark the JVP rule of a primitive that is linear in each of these operands (or all); returns the rule."""
+    """Mark the JVP rule of a primitive that is linear in each of these operands (or all); returns the rule.
+
+    Examples:
+      >>> from primax.extend.core.primitives import mul_p
+      >>> from primax.extend.interpreters import ad
+      >>> rule = ad.linear_alone(ad.standard_jvp(mul_p, lambda t, x, y: t * y, lambda t, x, y: x * t))
+      >>> rule.linearity.together, rule.linearity.holds(0), rule.linearity.holds(1)
+      (False, True, True)
+    """
     rule.linearity = Linearity(False, positions or None)  # type: ignore[attr-defined]
     return rule
 

@@ -69,6 +69,13 @@ class PRNGImpl:
       fold_in: `(key, data) -> key`, for a uint32 of rank 0.
       name: the name for users.
       tag: a few letters for the name of its dtype.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend.random import PRNGImpl
+      >>> impl = px.random.key(0).dtype.impl
+      >>> impl, type(impl) is PRNGImpl, impl.key_shape
+      (<generator threefry2x32>, True, (2,))
     """
 
     key_shape: tuple[int, ...]
@@ -102,7 +109,15 @@ class PRNGImpl:
 
 
 class KeyDType(ExtendedDType):
-    """The dtype of the keys of a generator, `impl.dtype`; different generators have different dtypes."""
+    """The dtype of the keys of a generator, `impl.dtype`; different generators have different dtypes.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend.random import KeyDType
+      >>> key = px.random.key(0)
+      >>> key.dtype, isinstance(key.dtype, KeyDType), key.dtype == px.random.key(0, impl="rbg").dtype
+      (key<fry>, True, False)
+    """
 
     type = prng_key
     element_dtype = np.dtype(np.uint32)
@@ -161,6 +176,25 @@ def define_prng_impl(
 
     Raises:
       TypeError: an argument has the wrong type; the message names it.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> from primax.extend.random import define_prng_impl
+      >>> counter = define_prng_impl(
+      ...     key_shape=(1,),
+      ...     seed=lambda seed: pnp.uint32(seed)[None],
+      ...     split=lambda key, shape: key + pnp.arange(np.prod(shape), dtype=np.uint32).reshape(*shape, 1),
+      ...     random_bits=lambda key, width, shape: pnp.full(shape, key[0]),
+      ...     fold_in=lambda key, data: key + data,
+      ...     name="counter",
+      ...     tag="ctr",
+      ... )
+      >>> px.random.split(px.random.key(3, impl=counter))
+      Array((2,), dtype=key<ctr>) overlaying:
+      [[3]
+       [4]]
     """
     try:
         shape = tuple(size.__index__() for size in key_shape)
@@ -191,6 +225,15 @@ def register_prng_impl(impl: PRNGImpl, registry: Registry | None = None) -> None
     Raises:
       TypeError: an argument has the wrong type.
       PluginError: the name belongs to a plugin's generator.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend.random import register_prng_impl
+      >>> register_prng_impl(px.random.key(0).dtype.impl)
+      Traceback (most recent call last):
+          ...
+      primax.errors.PluginError: register_prng_impl: the name of impl must be new, got 'threefry2x32' of an
+      existing plugin
     """
     if not isinstance(impl, PRNGImpl):
         raise TypeError(f"register_prng_impl: impl must be what define_prng_impl returned, got {impl!r}")
@@ -246,12 +289,28 @@ def random_seed(seeds: Any, impl: Any = None) -> Any:
     Raises:
       TypeError: `seeds` are not integers.
       OverflowError: a Python int does not fit 64 bits.
+
+    Examples:
+      >>> import numpy as np
+      >>> from primax.extend.random import random_seed
+      >>> random_seed(np.arange(3), impl="threefry2x32").shape
+      (3,)
+      >>> random_seed(1.0)
+      Traceback (most recent call last):
+          ...
+      TypeError: random_seed: a seed must be an integer, got f32[]
     """
     return _bind("random_seed", canonical_seeds(seeds, "random_seed"), impl=find_prng_impl(impl))
 
 
 def seed_with_impl(impl: Any, seed: Any) -> Any:
-    """A key of a generator from an integer seed."""
+    """A key of a generator from an integer seed.
+
+    Examples:
+      >>> from primax.extend.random import seed_with_impl
+      >>> seed_with_impl("rbg", 0).dtype
+      key<rbg>
+    """
     return random_seed(seed, impl)
 
 
@@ -285,6 +344,12 @@ def threefry_2x32(keypair: Any, count: Any) -> Any:
 
     Raises:
       TypeError: the arguments are not arrays of uint32.
+
+    Examples:
+      >>> import numpy as np
+      >>> from primax.extend.random import threefry_2x32
+      >>> threefry_2x32(np.uint32([0, 0]), np.uint32([0, 0]))
+      Array([1797259609, 2579123966], dtype=uint32)
     """
     avals = [get_aval(x) for x in (keypair, count)]
     if any(aval.dtype != np.uint32 for aval in avals):

@@ -84,6 +84,13 @@ def to_jax(
         solve = to_jax(kepler)
         jax.jit(jax.vmap(jax.grad(solve)))(Ms, es)
         to_jax(kepler_p).bind(Ms, es)
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend import to_jax
+      >>> f = to_jax(lambda x: 2 * px.lax.sin(x))  # works inside jax.jit, jax.grad and jax.vmap, if jax is installed
+      >>> f.__name__
+      '<lambda>'
     """
     if isinstance(what, Primitive):
         if static_argnums is not None or static_argnames is not None:

@@ -43,6 +43,19 @@ class Trace(trace.Trace, metaclass=_AnyTrace):
 
     Args:
       parent: the next outer trace; by default the current one.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> from primax.extend.core import Trace, set_current_trace
+      >>> class Names(Trace):
+      ...     def process(self, primitive, args, params):
+      ...         print(primitive.name)
+      ...         with set_current_trace(self.parent):
+      ...             return primitive.bind(*args, **params)
+      >>> with set_current_trace(Names()):
+      ...     _ = pnp.add(pnp.sin(1.0), 2.0)
+      sin
+      add
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:

@@ -35,26 +35,71 @@ array_types = frozenset(kind for kind in tuple(aval_handlers) if issubclass(kind
 
 
 class TraceTag:
-    """A tag that identifies the tracers of one use of a transformation; it is equal only to itself."""
+    """A tag that identifies the tracers of one use of a transformation; it is equal only to itself.
+
+    Examples:
+      >>> from primax.extend.core import TraceTag
+      >>> tag = TraceTag()
+      >>> tag == tag, tag == TraceTag()
+      (True, False)
+    """
 
     __slots__ = ()
 
 
 @contextmanager
 def take_current_trace() -> Iterator[Any]:
-    """Take the current trace, to make it the parent of a new one; binds in the block are evaluated."""
+    """Take the current trace, to make it the parent of a new one; binds in the block are evaluated.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> from primax.extend.core import eval_context
+      >>> def f(x):
+      ...     with eval_context():
+      ...         table = pnp.arange(3) + 1  # computed now, not an equation
+      ...     return x + table[2]
+      >>> px.make_jaxpr(f)(1)
+      { lambda a:i32[3]; b:i32[]. let
+          c:i32[1] = slice[limit_indices=(3,) start_indices=(2,) strides=None] a
+          d:i32[] = squeeze[dimensions=(0,)] c
+          e:i32[] = add b d
+        in (e,) }
+    """
     taken = current_trace()
     with set_current_trace(eval_trace):
         yield taken
 
 
 def eval_context() -> AbstractContextManager[Any]:
-    """Evaluate primitives that are bound within a `with` block, even inside a transformation."""
+    """Evaluate primitives that are bound within a `with` block, even inside a transformation.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> from primax.extend.core import eval_context
+      >>> def f(x):
+      ...     with eval_context():
+      ...         table = pnp.arange(3) + 1  # computed now, not an equation
+      ...     return x + table[2]
+      >>> px.make_jaxpr(f)(1)
+      { lambda a:i32[3]; b:i32[]. let
+          c:i32[1] = slice[limit_indices=(3,) start_indices=(2,) strides=None] a
+          d:i32[] = squeeze[dimensions=(0,)] c
+          e:i32[] = add b d
+        in (e,) }
+    """
     return set_current_trace(eval_trace)
 
 
 def find_top_trace(args: Any = ()) -> Any:
-    """The current trace, which handles every bind; the arguments are ignored."""
+    """The current trace, which handles every bind; the arguments are ignored.
+
+    Examples:
+      >>> from primax.extend.core import current_trace, find_top_trace
+      >>> find_top_trace([1.0]) is current_trace()
+      True
+    """
     return current_trace()
 
 
@@ -65,17 +110,38 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
       size: the length of the axis.
       axis: the position of the axis; None if there is none.
       aval: the type of the value.
+
+    Examples:
+      >>> import numpy as np
+      >>> from primax.extend.core import ShapedArray, mapped_aval
+      >>> mapped_aval(3, 1, ShapedArray((2, 3), np.float32))
+      ShapedArray(float32[2])
+      >>> mapped_aval(3, None, ShapedArray((2, 3), np.float32))
+      ShapedArray(float32[2,3])
     """
     return aval.mapped(size, axis)
 
 
 def unmapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractValue:
-    """The type of a value with one more axis; see `mapped_aval`."""
+    """The type of a value with one more axis; see `mapped_aval`.
+
+    Examples:
+      >>> import numpy as np
+      >>> from primax.extend.core import ShapedArray, unmapped_aval
+      >>> unmapped_aval(3, 1, ShapedArray((2,), np.float32))
+      ShapedArray(float32[2,3])
+    """
     return aval.unmapped(size, axis)
 
 
 def valid_jaxtype(x: Any) -> bool:
-    """Whether `x` can be an argument of a program."""
+    """Whether `x` can be an argument of a program.
+
+    Examples:
+      >>> from primax.extend.core import valid_jaxtype
+      >>> valid_jaxtype(1.0), valid_jaxtype([1.0]), valid_jaxtype("a"), valid_jaxtype(None)
+      (True, False, False, False)
+    """
     try:
         get_aval(x)
     except TypeError:
@@ -94,6 +160,13 @@ def concrete_or_error(force: Callable[[Any], Any] | None, value: Any, context: s
 
     Raises:
       ConcretizationTypeError: it is a tracer without a value.
+
+    Examples:
+      >>> from primax.extend.core import gensym, get_aval
+      >>> newvar = gensym()
+      >>> x, y = newvar(get_aval(1.0)), newvar(get_aval(1.0))
+      >>> x is y, x.aval
+      (False, ShapedArray(float32[], weak_type=True))
     """
     if isinstance(value, Tracer):
         if not value._trace.alive:
@@ -107,5 +180,13 @@ def concrete_or_error(force: Callable[[Any], Any] | None, value: Any, context: s
 
 
 def gensym(*_: Any) -> Callable[[Any], Var]:
-    """A function that makes a new variable of a given type."""
+    """A function that makes a new variable of a given type.
+
+    Examples:
+      >>> from primax.extend.core import gensym, get_aval
+      >>> newvar = gensym()
+      >>> x, y = newvar(get_aval(1.0)), newvar(get_aval(1.0))
+      >>> x is y, x.aval
+      (False, ShapedArray(float32[], weak_type=True))
+    """
     return Var

@@ -40,6 +40,13 @@ class Sample:
 
     Raises:
       TypeError: an attribute has the wrong type.
+
+    Examples:
+      >>> import numpy as np
+      >>> from primax.extend.core import Sample
+      >>> sample = Sample((np.float32([0.3, 0.7]),), {"axis": 0}, skip={"transpose": "it is not linear"})
+      >>> sample.params, sample.constant, sample.rtol
+      ({'axis': 0}, (), None)
     """
 
     args: Sequence[Any]
@@ -88,6 +95,12 @@ def samples_of(primitive: Any) -> list[Sample]:
     Raises:
       ImportError: there is no such module.
       TypeError: a source of samples returns something else.
+
+    Examples:
+      >>> from primax.extend.core.primitives import neg_p
+      >>> from primax.extend.testing import samples_of
+      >>> len(samples_of(neg_p)) > 0, samples_of(neg_p)[0].args[0].dtype
+      (True, dtype('float32'))
     """
     samples: list[Sample] = []
     for source in sample_sources.get(primitive, ()):

@@ -27,5 +27,14 @@ def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
 
     Args:
       convention: not used; there for code written for JAX.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend.core import get_opaque_trace_state
+      >>> outside = get_opaque_trace_state()
+      >>> outside == get_opaque_trace_state()
+      True
+      >>> px.jit(lambda: print(outside == get_opaque_trace_state()))()
+      False
     """
     return OpaqueTraceState(thread.trace)

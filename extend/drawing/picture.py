@@ -33,6 +33,13 @@ class Picture:
       name: the title.
       plugins: the number of equations drawn for each plugin's primitives, in the order of the program.
       jaxpr: the program.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> picture = px.visualize(lambda x: pnp.sin(x) + pnp.cos(x), 1.0)
+      >>> picture.plugins
+      {'trigonometry': 2, 'arithmetic': 1}
     """
 
     def __init__(self, dot: str, name: str, plugins: dict[str, int], jaxpr: Jaxpr) -> None:

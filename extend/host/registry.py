@@ -92,6 +92,16 @@ class Registry:
       primitives: the primitives of all plugins, by name; shared by all registries of one host.
       owners: the owner of each operator, protocol, effect and aval handler; shared by all registries.
       consents: the plugins that may override rules of others; shared by all registries, None to allow all.
+
+    Examples:
+      >>> from primax.extend.core import Primitive, Registry
+      >>> registry = Registry("mine", {})
+      >>> registry.define(Primitive("twice"), impl=lambda x: 2 * x, abstract_eval=lambda x: x)
+      >>> registry
+      <Registry of mine: 3 entries>
+      >>> registry.roll_back()  # undoes everything, as the host does if a plugin fails
+      >>> registry
+      <Registry of mine: 0 entries>
     """
 
     def __init__(

@@ -63,7 +63,14 @@ Rule = Callable[..., Any]
 
 
 def add_jaxvals(x: Any, y: Any) -> Any:
-    """The sum of two values of one type; `add_tangents` takes symbolic zeros too."""
+    """The sum of two values of one type; `add_tangents` takes symbolic zeros too.
+
+    Examples:
+      >>> import numpy as np
+      >>> from primax.extend.interpreters import ad
+      >>> ad.add_jaxvals(np.float32([1, 2]), np.float32([3, 4]))
+      Array([4., 6.], dtype=float32)
+    """
     return add_tangents(x, y)
 
 
@@ -84,6 +91,14 @@ def backward_pass(
 
     Raises:
       MissingRuleError: the program is not linear in these arguments.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend.core import get_aval
+      >>> from primax.extend.interpreters import ad
+      >>> jaxpr = px.make_jaxpr(lambda x, y: x * y)(1.0, 2.0).jaxpr
+      >>> ad.backward_pass(jaxpr, False, [], [3.0, ad.UndefinedPrimal(get_aval(2.0))], [1.0])
+      [Zero(f32[]), Array(3., dtype=float32, weak_type=True)]
     """
     linear = [x.aval for x in primals_in if is_undefined_primal(x)]
 
@@ -100,6 +115,14 @@ def get_primitive_transpose(primitive: Any) -> Rule:
 
     Raises:
       MissingRuleError: no active plugin gives one.
+
+    Examples:
+      >>> from primax.extend.core.primitives import sin_p
+      >>> from primax.extend.interpreters import ad
+      >>> ad.get_primitive_transpose(sin_p)
+      Traceback (most recent call last):
+          ...
+      primax.errors.MissingRuleError: no transpose rule for primitive 'sin' (from trigonometry).
     """
     return primitive_transposes.find(primitive)
 
@@ -110,12 +133,27 @@ def standard_jvp(primitive: Any, *rules: Rule | None) -> Rule:
     Args:
       primitive: the primitive of the rule.
       rules: for each argument `(tangent, *primals, **params) -> tangent_out`, or None where there is no derivative.
+
+    Examples:
+      >>> from primax.extend.core.primitives import mul_p
+      >>> from primax.extend.interpreters import ad
+      >>> rule = ad.standard_jvp(mul_p, lambda t, x, y: t * y, None)
+      >>> rule((2.0, 3.0), (1.0, 10.0))
+      (Array(6., dtype=float32, weak_type=True), 3.0)
     """
     return _sum_of_terms(primitive, rules, takes_out=False)
 
 
 def standard_jvp2(primitive: Any, *rules: Rule | None) -> Rule:
-    """Like `standard_jvp`, for rules `(tangent, out, *primals, **params)` that use the result."""
+    """Like `standard_jvp`, for rules `(tangent, out, *primals, **params)` that use the result.
+
+    Examples:
+      >>> from primax.extend.core.primitives import exp_p
+      >>> from primax.extend.interpreters import ad
+      >>> rule = ad.standard_jvp2(exp_p, lambda t, out, x, accuracy: t * out)
+      >>> rule((0.0,), (3.0,), accuracy=None)
+      (Array(1., dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True))
+    """
     return _sum_of_terms(primitive, rules, takes_out=True)
 
 
@@ -158,7 +196,14 @@ def _unary_jvp2(bind: Rule, rule: Rule) -> Rule:
 
 
 def zero_jvp(primitive: Any) -> Rule:
-    """The JVP rule of a primitive whose derivative is zero wherever it exists."""
+    """The JVP rule of a primitive whose derivative is zero wherever it exists.
+
+    Examples:
+      >>> from primax.extend.core.primitives import floor_p
+      >>> from primax.extend.interpreters import ad
+      >>> ad.zero_jvp(floor_p)((2.5,), (1.0,))
+      (Array(2., dtype=float32, weak_type=True), Zero(f32[]))
+    """
 
     def jvp(primals: Any, tangents: Any, /, **params: Any) -> Any:
         out = primitive.bind(*primals, **params)
@@ -174,7 +219,14 @@ def _zeros(primitive: Any, out: Any) -> Any:
 
 
 def linear_jvp(primitive: Any) -> Rule:
-    """The JVP rule of a primitive that is jointly linear in all its arguments: the primitive itself."""
+    """The JVP rule of a primitive that is jointly linear in all its arguments: the primitive itself.
+
+    Examples:
+      >>> from primax.extend.core.primitives import neg_p
+      >>> from primax.extend.interpreters import ad
+      >>> ad.linear_jvp(neg_p)((2.0,), (3.0,))
+      (Array(-2., dtype=float32, weak_type=True), Array(-3., dtype=float32, weak_type=True))
+    """
 
     def jvp(primals: Any, tangents: Any, /, **params: Any) -> Any:
         out = primitive.bind(*primals, **params)
@@ -188,7 +240,17 @@ def linear_jvp(primitive: Any) -> Rule:
 
 
 def linear_transpose(primitive: Any, rule: Rule) -> Rule:
-    """The transpose rule of a linear primitive from `(cotangent, **params) -> cotangents`."""
+    """The transpose rule of a linear primitive from `(cotangent, **params) -> cotangents`.
+
+    Examples:
+      >>> from primax.extend.core import get_aval
+      >>> from primax.extend.core.primitives import neg_p
+      >>> from primax.extend.interpreters import ad
+      >>> rule = ad.linear_transpose(neg_p, lambda ct: [-ct])
+      >>> x = ad.UndefinedPrimal(get_aval(1.0))
+      >>> rule(2.0, x), rule(ad.Zero(x.aval), x)  # the function is not asked about a symbolic zero
+      ([-2.0], [Zero(f32[])])
+    """
 
     def transpose(ct: Any, /, *args: Any, **params: Any) -> Any:
         return [Zero(x.aval) for x in args] if type(ct) is Zero else rule(ct, **params)
@@ -197,7 +259,18 @@ def linear_transpose(primitive: Any, rule: Rule) -> Rule:
 
 
 def linear_transpose2(primitive: Any, rule: Rule) -> Rule:
-    """The transpose rule of a linear primitive from `(cotangent, *args, **params) -> cotangents`."""
+    """The transpose rule of a linear primitive from `(cotangent, *args, **params) -> cotangents`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> from primax.extend.core import ShapedArray
+      >>> from primax.extend.core.primitives import reduce_sum_p
+      >>> from primax.extend.interpreters import ad
+      >>> rule = ad.linear_transpose2(reduce_sum_p, lambda ct, x, axes: [pnp.broadcast_to(ct, x.aval.shape)])
+      >>> rule(2.0, ad.UndefinedPrimal(ShapedArray((3,), np.float32)), axes=(0,))
+      [Array([2., 2., 2.], dtype=float32, weak_type=True)]
+    """
 
     def transpose(ct: Any, /, *args: Any, **params: Any) -> Any:
         return [Zero(x.aval) for x in args] if type(ct) is Zero else rule(ct, *args, **params)
@@ -206,7 +279,14 @@ def linear_transpose2(primitive: Any, rule: Rule) -> Rule:
 
 
 def bilinear_jvp(primitive: Any) -> Rule:
-    """The JVP rule of a primitive that is linear in each of two arguments: the product rule."""
+    """The JVP rule of a primitive that is linear in each of two arguments: the product rule.
+
+    Examples:
+      >>> from primax.extend.core.primitives import mul_p
+      >>> from primax.extend.interpreters import ad
+      >>> ad.bilinear_jvp(mul_p)((2.0, 3.0), (1.0, 10.0))
+      (Array(6., dtype=float32, weak_type=True), Array(23., dtype=float32, weak_type=True))
+    """
     rule = standard_jvp(
         primitive,
         lambda t, x, y, /, **params: primitive.bind(t, y, **params),
@@ -222,6 +302,14 @@ def bilinear_transpose(primitive: Any, lhs: Rule, rhs: Rule) -> Rule:
       primitive: the primitive of the rule.
       lhs: `(cotangent, x, y, **params) -> cotangent of x`, where x is undefined.
       rhs: `(cotangent, x, y, **params) -> cotangent of y`, where y is undefined.
+
+    Examples:
+      >>> from primax.extend.core import get_aval
+      >>> from primax.extend.core.primitives import mul_p
+      >>> from primax.extend.interpreters import ad
+      >>> rule = ad.bilinear_transpose(mul_p, lambda ct, x, y: ct * y, lambda ct, x, y: ct * x)
+      >>> rule(1.0, ad.UndefinedPrimal(get_aval(1.0)), 3.0)
+      (3.0, None)
     """
 
     def transpose(ct: Any, x: Any, y: Any, /, **params: Any) -> Any:
@@ -248,27 +336,86 @@ def _named(rule: Rule, primitive: Any, parts: tuple[Any, ...]) -> Rule:
 
 
 def defjvp(primitive: Any, *rules: Rule | None) -> None:
-    """Register `standard_jvp(primitive, *rules)`."""
+    """Register `standard_jvp(primitive, *rules)`.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend.core import Primitive
+      >>> from primax.extend.interpreters import ad
+      >>> power_p = Primitive("power")
+      >>> _ = power_p.def_impl(lambda x, n: x**n)
+      >>> ad.defjvp(power_p, lambda t, x, n: t * n * x ** (n - 1), None)  # no derivative with respect to n
+      >>> px.jvp(power_p.bind, (2.0, 3.0), (1.0, 1.0))
+      (Array(8., dtype=float32, weak_type=True), Array(12., dtype=float32, weak_type=True))
+    """
     primitive_jvps[primitive] = standard_jvp(primitive, *rules)
 
 
 def defjvp2(primitive: Any, *rules: Rule | None) -> None:
-    """Register `standard_jvp2(primitive, *rules)`."""
+    """Register `standard_jvp2(primitive, *rules)`.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend.core import Primitive
+      >>> from primax.extend.interpreters import ad
+      >>> growth_p = Primitive("growth")
+      >>> _ = growth_p.def_impl(lambda x: 2.0**x)
+      >>> ad.defjvp2(growth_p, lambda t, out, x: t * out)  # as if log(2) were 1
+      >>> px.jvp(growth_p.bind, (3.0,), (1.0,))
+      (Array(8., dtype=float32, weak_type=True), Array(8., dtype=float32, weak_type=True))
+    """
     primitive_jvps[primitive] = standard_jvp2(primitive, *rules)
 
 
 def deflinear(primitive: Any, transpose_rule: Rule) -> None:
-    """Register the rules of a linear primitive; `transpose_rule` is `(cotangent, **params) -> cotangents`."""
+    """Register the rules of a linear primitive; `transpose_rule` is `(cotangent, **params) -> cotangents`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> from primax.extend.core import Primitive
+      >>> from primax.extend.interpreters import ad
+      >>> swap_p = Primitive("swap")
+      >>> _ = swap_p.def_impl(lambda x: x[::-1])
+      >>> _ = swap_p.def_abstract_eval(lambda x: x)
+      >>> ad.deflinear(swap_p, lambda ct: [swap_p.bind(ct)])
+      >>> px.linear_transpose(swap_p.bind, pnp.ones(2))(pnp.array([1.0, 2.0]))
+      (Array([2., 1.], dtype=float32),)
+    """
     _define(primitive, linear_jvp, linear_transpose(primitive, transpose_rule))
 
 
 def deflinear2(primitive: Any, transpose_rule: Rule) -> None:
-    """Like `deflinear`, for transpose rules `(cotangent, *args, **params) -> cotangents`."""
+    """Like `deflinear`, for transpose rules `(cotangent, *args, **params) -> cotangents`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> from primax.extend.core import Primitive
+      >>> from primax.extend.interpreters import ad
+      >>> widen_p = Primitive("widen")
+      >>> _ = widen_p.def_impl(lambda x, n: pnp.broadcast_to(x, (n, *x.shape)))
+      >>> _ = widen_p.def_abstract_eval(lambda x, n: x.update(shape=(n, *x.shape)))
+      >>> ad.deflinear2(widen_p, lambda ct, x, n: [ct.sum(0)])  # x tells the type, if the rule needs it
+      >>> px.linear_transpose(lambda x: widen_p.bind(x, n=3), pnp.ones(2))(pnp.ones((3, 2)))
+      (Array([3., 3.], dtype=float32),)
+    """
     _define(primitive, linear_jvp, linear_transpose2(primitive, transpose_rule))
 
 
 def defbilinear(primitive: Any, lhs_rule: Rule, rhs_rule: Rule) -> None:
-    """Register the rules of a bilinear primitive; see `bilinear_transpose`."""
+    """Register the rules of a bilinear primitive; see `bilinear_transpose`.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend.core import Primitive
+      >>> from primax.extend.interpreters import ad
+      >>> times_p = Primitive("times")
+      >>> _ = times_p.def_impl(lambda x, y: x * y)
+      >>> ad.defbilinear(times_p, lambda ct, x, y: times_p.bind(ct, y), lambda ct, x, y: times_p.bind(x, ct))
+      >>> px.jvp(times_p.bind, (2.0, 3.0), (1.0, 10.0))
+      (Array(6., dtype=float32, weak_type=True), Array(23., dtype=float32, weak_type=True))
+    """
     _define(primitive, bilinear_jvp, bilinear_transpose(primitive, lhs_rule, rhs_rule))
 
 

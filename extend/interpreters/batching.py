@@ -76,12 +76,26 @@ def broadcast(x: Any, size: int, axis: int, mesh_axis: None = None) -> Any:
       size: the number of copies.
       axis: the position of the new axis.
       mesh_axis: jax's mesh axis; unused.
+
+    Examples:
+      >>> import numpy as np
+      >>> from primax.extend.interpreters import batching
+      >>> batching.broadcast(np.array([1, 2]), 3, 1)
+      Array([[1, 1, 1],
+             [2, 2, 2]], dtype=int32)
     """
     return batching.broadcast(x, size, axis)
 
 
 def bdim_at_front(x: Any, dim: int | None, size: int, mesh_axis: None = None) -> Any:
-    """A value with its batch axis in front; it is broadcast if it has no batch axis. See `broadcast`."""
+    """A value with its batch axis in front; it is broadcast if it has no batch axis. See `broadcast`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> from primax.extend.interpreters import batching
+      >>> batching.bdim_at_front(pnp.ones((2, 3)), 1, 3).shape, batching.bdim_at_front(pnp.ones(2), None, 3).shape
+      ((3, 2), (3, 2))
+    """
     return batching.bdim_at_front(x, dim, size)
 
 
@@ -89,6 +103,14 @@ def vectorized(primitive: Any) -> Rule:
     """The batch rule of an elementwise primitive of one argument: the primitive itself.
 
     For a primitive that acts on some axes as a whole, give `define_primitive` a `signature` instead.
+
+    Examples:
+      >>> import numpy as np
+      >>> from primax.extend.core.primitives import neg_p
+      >>> from primax.extend.interpreters import batching
+      >>> out, dim = batching.vectorized(neg_p)((np.ones((2, 3)),), (1,))
+      >>> out.shape, dim
+      ((2, 3), 1)
     """
 
     def batch(args: Any, dims: Any, /, **params: Any) -> Any:
@@ -102,6 +124,14 @@ def broadcasting(primitive: Any) -> Rule:
 
     If the primitive repeats axes of length 1, mapped operands may have such axes, too. For a primitive that acts on
     some axes as a whole, such as a product of matrices, give `define_primitive` a `signature` instead.
+
+    Examples:
+      >>> import numpy as np
+      >>> from primax.extend.core.primitives import add_p
+      >>> from primax.extend.interpreters import batching
+      >>> out, dim = batching.broadcasting(add_p)((np.ones((2, 3)), np.ones(2)), (1, None))
+      >>> out.shape, dim
+      ((2, 3), 1)
     """
 
     def batch(args: Any, dims: Any, /, **params: Any) -> Any:
@@ -195,7 +225,16 @@ def _length(avals: Any, dims: Any, ranks: Any, rank: int, axis: int) -> int:
 
 
 def reducer(primitive: Any) -> Rule:
-    """The batch rule of a primitive of one argument that removes the axes in its parameter `axes`."""
+    """The batch rule of a primitive of one argument that removes the axes in its parameter `axes`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> from primax.extend.core.primitives import reduce_sum_p
+      >>> from primax.extend.interpreters import batching
+      >>> out, dim = batching.reducer(reduce_sum_p)((pnp.ones((2, 3, 4)),), (1,), axes=(0,))
+      >>> out.shape, dim
+      ((3, 4), 0)
+    """
 
     def batch(args: Any, dims: Any, /, *, axes: Any, **params: Any) -> Any:
         (x,), (dim,) = args, dims
@@ -208,13 +247,37 @@ def reducer(primitive: Any) -> Rule:
 
 
 def defvectorized(primitive: Any) -> None:
-    """Register `vectorized(primitive)`, and the elementwise sharding rule if there is no sharding rule."""
+    """Register `vectorized(primitive)`, and the elementwise sharding rule if there is no sharding rule.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> from primax.extend.core import Primitive
+      >>> from primax.extend.interpreters import batching
+      >>> twice_p = Primitive("twice")
+      >>> _ = twice_p.def_impl(lambda x: 2 * x)
+      >>> batching.defvectorized(twice_p)
+      >>> px.vmap(twice_p.bind)(pnp.arange(3))
+      Array([0, 2, 4], dtype=int32)
+    """
     primitive_batchers[primitive] = vectorized(primitive)
     _divide_elementwise(primitive)
 
 
 def defbroadcasting(primitive: Any) -> None:
-    """Register `broadcasting(primitive)`, and the elementwise sharding rule if there is no sharding rule."""
+    """Register `broadcasting(primitive)`, and the elementwise sharding rule if there is no sharding rule.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> from primax.extend.core import Primitive
+      >>> from primax.extend.interpreters import batching
+      >>> plus_p = Primitive("plus")
+      >>> _ = plus_p.def_impl(pnp.add)
+      >>> batching.defbroadcasting(plus_p)
+      >>> px.vmap(plus_p.bind, in_axes=(1, None))(pnp.ones((2, 3)), pnp.ones(2)).shape
+      (3, 2)
+    """
     primitive_batchers[primitive] = broadcasting(primitive)
     _divide_elementwise(primitive)
 
@@ -225,5 +288,17 @@ def _divide_elementwise(primitive: Any) -> None:
 
 
 def defreducer(primitive: Any) -> None:
-    """Register `reducer(primitive)`."""
+    """Register `reducer(primitive)`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> from primax.extend.core import Primitive
+      >>> from primax.extend.interpreters import batching
+      >>> total_p = Primitive("total")
+      >>> _ = total_p.def_impl(lambda x, axes: pnp.sum(x, axes))
+      >>> batching.defreducer(total_p)
+      >>> px.vmap(lambda x: total_p.bind(x, axes=(0,)))(pnp.ones((2, 3)))
+      Array([3., 3.], dtype=float32)
+    """
     primitive_batchers[primitive] = reducer(primitive)

@@ -125,27 +125,69 @@ def aval_to_ir_type(*context_and_aval: Any) -> Any:
 
     Args:
       context_and_aval: the type; the module's context may precede it.
+
+    Examples:
+      >>> import numpy as np
+      >>> from primax.extend.core import ShapedArray
+      >>> from primax.extend.interpreters import mlir
+      >>> ir = mlir.ir
+      >>> with mlir.make_ir_context(), ir.Location.unknown():
+      ...     print(mlir.aval_to_ir_type(ShapedArray((2, 3), np.bool_)))
+      tensor<2x3xi1>
     """
     return ir_types.aval_to_ir_type(context_and_aval[-1])
 
 
 def aval_to_ir_types(*context_and_aval: Any) -> Sequence[Any]:
-    """The MLIR types that a value of a type occupies: one. See `aval_to_ir_type`."""
+    """The MLIR types that a value of a type occupies: one. See `aval_to_ir_type`.
+
+    Examples:
+      >>> import numpy as np
+      >>> from primax.extend.core import ShapedArray
+      >>> from primax.extend.interpreters import mlir
+      >>> ir = mlir.ir
+      >>> with mlir.make_ir_context(), ir.Location.unknown():
+      ...     print(*mlir.aval_to_ir_types(ShapedArray((2,), np.uint8)))
+      tensor<2xui8>
+    """
     return (aval_to_ir_type(*context_and_aval),)
 
 
 def ir_constants(value: Any, *, aval: Any = None) -> tuple[Any, ...]:
-    """A NumPy array or a scalar as the IR values it occupies: one."""
+    """A NumPy array or a scalar as the IR values it occupies: one.
+
+    Examples:
+      >>> import numpy as np
+      >>> from primax.extend.interpreters import mlir
+      >>> ir = mlir.ir
+      >>> with mlir.make_ir_context(), ir.Location.unknown(), ir.InsertionPoint(ir.Module.create().body):
+      ...     print([str(value.type) for value in mlir.ir_constants(np.int8([1, 2]))])
+      ['tensor<2xi8>']
+    """
     return (ir_constant(value, aval),)
 
 
 def dense_int_array(xs: Sequence[int]) -> Any:
-    """Integers as an attribute of 64-bit integers, as for axes and permutations."""
+    """Integers as an attribute of 64-bit integers, as for axes and permutations.
+
+    Examples:
+      >>> from primax.extend.interpreters import mlir
+      >>> with mlir.make_ir_context():
+      ...     print(mlir.dense_int_array([2, 0, 1]))
+      array<i64: 2, 0, 1>
+    """
     return _jaxlib.ir.DenseI64ArrayAttr.get([int(x) for x in xs])
 
 
 def dense_int_elements(xs: Any) -> Any:
-    """An array of integers as an attribute with a shape, as for replica groups."""
+    """An array of integers as an attribute with a shape, as for replica groups.
+
+    Examples:
+      >>> from primax.extend.interpreters import mlir
+      >>> with mlir.make_ir_context():
+      ...     print(mlir.dense_int_elements([[0, 1], [2, 3]]))
+      dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>
+    """
     return _jaxlib.ir.DenseIntElementsAttr.get(np.asarray(xs, np.int64))
 
 
@@ -155,12 +197,26 @@ def _integer_attr(bits: int, i: int) -> Any:
 
 
 def i32_attr(i: int) -> Any:
-    """A 32-bit integer as an attribute."""
+    """A 32-bit integer as an attribute.
+
+    Examples:
+      >>> from primax.extend.interpreters import mlir
+      >>> with mlir.make_ir_context():
+      ...     print(mlir.i32_attr(-1))
+      -1 : i32
+    """
     return _integer_attr(32, i)
 
 
 def i64_attr(i: int) -> Any:
-    """A 64-bit integer as an attribute."""
+    """A 64-bit integer as an attribute.
+
+    Examples:
+      >>> from primax.extend.interpreters import mlir
+      >>> with mlir.make_ir_context():
+      ...     print(mlir.i64_attr(2**40))
+      1099511627776 : i64
+    """
     return _integer_attr(64, i)
 
 
@@ -169,6 +225,13 @@ def shape_tensor(*context_and_sizes: Any) -> Any:
 
     Args:
       context_and_sizes: the sizes; the module's context may precede them.
+
+    Examples:
+      >>> from primax.extend.interpreters import mlir
+      >>> ir = mlir.ir
+      >>> with mlir.make_ir_context(), ir.Location.unknown(), ir.InsertionPoint(ir.Module.create().body):
+      ...     print(mlir.shape_tensor((2, 3)).type, mlir.shape_tensor(()).type)
+      tensor<2xi32> tensor<0xi32>
     """
     if is_dynamic(context_and_sizes[-1]):
         return sizes_value(context_and_sizes[-1])
@@ -176,19 +239,42 @@ def shape_tensor(*context_and_sizes: Any) -> Any:
 
 
 def token_type() -> Any:
-    """The MLIR type of tokens."""
+    """The MLIR type of tokens.
+
+    Examples:
+      >>> from primax.extend.interpreters import mlir
+      >>> with mlir.make_ir_context():
+      ...     print(mlir.token_type())
+      !stablehlo.token
+    """
     return _jaxlib.hlo_ext.TokenType.get()
 
 
 def module_to_string(module: Any, enable_debug_info: bool = False) -> str:
-    """The text of an MLIR module, with source lines if `enable_debug_info`."""
+    """The text of an MLIR module, with source lines if `enable_debug_info`.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend.interpreters import mlir
+      >>> module = px.jit(lambda x: 2 * x).lower(1.0).compiler_ir("stablehlo")
+      >>> "loc(" in mlir.module_to_string(module), "loc(" in mlir.module_to_string(module, enable_debug_info=True)
+      (False, True)
+    """
     text = io.StringIO()
     module.operation.print(file=text, enable_debug_info=enable_debug_info)
     return text.getvalue()
 
 
 def module_to_bytecode(module: Any) -> bytes:
-    """An MLIR module in MLIR's binary form."""
+    """An MLIR module in MLIR's binary form.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend.interpreters import mlir
+      >>> module = px.jit(lambda x: 2 * x).lower(1.0).compiler_ir("stablehlo")
+      >>> mlir.module_to_bytecode(module)[:2]
+      b'ML'
+    """
     code = io.BytesIO()
     module.operation.write_bytecode(file=code)
     return code.getvalue()
@@ -205,6 +291,18 @@ def core_call_lowering(
       name: the name of the function.
       backend: jax's choice of a platform; unused.
       call_jaxpr: the program, without constvars if it is open.
+
+    Examples:
+      >>> import primax as px
+      >>> from functools import partial
+      >>> from primax.extend.call_primitives import create_call_primitive
+      >>> from primax.extend.interpreters import mlir
+      >>> block_p = create_call_primitive("named_block")
+      >>> _ = mlir.register_lowering(block_p, partial(mlir.core_call_lowering, name="inner"))
+      >>> program = px.make_jaxpr(lambda x: 2 * x)(1.0)
+      >>> text = px.jit(lambda x: block_p.bind(x, call_jaxpr=program)).lower(3.0).as_text()
+      >>> "call @inner(" in text
+      True
     """
     closed = call_jaxpr if isinstance(call_jaxpr, ClosedJaxpr) else ClosedJaxpr(call_jaxpr)
     return _call_jaxpr(ctx, name, closed, args)
@@ -214,5 +312,12 @@ def make_ir_context() -> Any:
     """A new MLIR context with the dialects that programs use.
 
     Rules do not need this function: they use the context of their module, `ctx.module_context.context`.
+
+    Examples:
+      >>> from primax.extend.interpreters import mlir
+      >>> ir = mlir.ir
+      >>> with mlir.make_ir_context(), ir.Location.unknown():
+      ...     print(ir.RankedTensorType.get([2], ir.F32Type.get()))
+      tensor<2xf32>
     """
     return SharedContext().context

@@ -44,6 +44,16 @@ def trace_to_jaxpr_dynamic(
 
     Returns:
       The program, the types of its outputs, and the values of its constvars.
+
+    Examples:
+      >>> import numpy as np
+      >>> from primax.extend import linear_util as lu
+      >>> from primax.extend.core import get_aval
+      >>> from primax.extend.interpreters.partial_eval import trace_to_jaxpr_dynamic
+      >>> fun = lu.wrap_init(lambda x: [x * np.array([1, 2])])
+      >>> jaxpr, out_avals, consts = trace_to_jaxpr_dynamic(fun, [get_aval(3)])
+      >>> out_avals, consts
+      ([ShapedArray(int32[2])], [array([1, 2], dtype=int32)])
     """
     call = getattr(fun, "call_wrapped", fun)
     closed = trace_to_jaxpr(call, in_avals, fun.__name__)
@@ -51,7 +61,13 @@ def trace_to_jaxpr_dynamic(
 
 
 class PartialVal(tuple[Any, Any]):
-    """A known value, `(None, value)`, or an unknown one with a known type, `(aval, None)`."""
+    """A known value, `(None, value)`, or an unknown one with a known type, `(aval, None)`.
+
+    Examples:
+      >>> from primax.extend.interpreters.partial_eval import PartialVal
+      >>> PartialVal.known(3.0)
+      (None, 3.0)
+    """
 
     __slots__ = ()
 
@@ -100,6 +116,17 @@ def trace_to_jaxpr_nounits(
     Returns:
       The program from the unknown arguments to the unknown outputs, the outputs, and the values of the
       program's constvars. An equation of which one argument is unknown is staged as a whole.
+
+    Examples:
+      >>> from primax.extend import linear_util as lu
+      >>> from primax.extend.core import get_aval
+      >>> from primax.extend.interpreters.partial_eval import PartialVal, trace_to_jaxpr_nounits
+      >>> args = [PartialVal.known(3.0), PartialVal.unknown(get_aval(1.0))]
+      >>> jaxpr, outs, consts = trace_to_jaxpr_nounits(lu.wrap_init(lambda x, y: [x + 1.0, x * y]), args)
+      >>> jaxpr
+      { lambda ; a:f32[]. let b:f32[] = mul 3.0:f32[] a in (b,) }
+      >>> outs[0], outs[1].is_known()
+      ((None, 4.0), False)
     """
     trace = _PartialTrace(current_trace(), fun.__name__)
     args = [pval.get_known() if pval.is_known() else trace.new_arg(pval.get_aval()) for pval in pvals]

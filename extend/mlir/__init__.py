@@ -32,6 +32,14 @@ def deserialize_portable_artifact(artifact: bytes, context: Any = None) -> Any:
     Raises:
       TypeError: `artifact` or `context` is of another type.
       ValueError: `artifact` is not an artifact.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend import mlir
+      >>> module = px.jit(lambda x: 2 * x).lower(1.0).compiler_ir("stablehlo")
+      >>> again = mlir.deserialize_portable_artifact(mlir.serialize_portable_artifact(module, "1.9.0"))
+      >>> "stablehlo.multiply" in str(again)
+      True
     """
     if not isinstance(artifact, bytes):
         raise TypeError(f"deserialize_portable_artifact: artifact must be bytes, got {artifact!r}")
@@ -53,6 +61,13 @@ def serialize_portable_artifact(module: Any, version: str, *, mixed: bool = Fals
 
     Raises:
       TypeError: `module` or `version` is of another type.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend import mlir
+      >>> module = px.jit(lambda x: 2 * x).lower(1.0).compiler_ir("stablehlo")
+      >>> b"StableHLO_v1.9.0" in mlir.serialize_portable_artifact(module, "1.9.0")
+      True
     """
     if not isinstance(module, _jaxlib.ir.Module | str):
         raise TypeError(f"serialize_portable_artifact: module must be a module of MLIR, got {module!r}")

@@ -63,12 +63,28 @@ def bounds(dim: Any) -> tuple[float, float]:
 
 
 def max_dim(a: Any, b: Any) -> Any:
-    """The larger of two dimensions, which need not be decided."""
+    """The larger of two dimensions, which need not be decided.
+
+    Examples:
+      >>> from primax import export
+      >>> from primax.extend.dimensions import max_dim
+      >>> (n,) = export.symbolic_shape("n")
+      >>> max_dim(n, 3), max_dim(n, n + 1), max_dim(2, 3)
+      (max(n, 3), n + 1, 3)
+    """
     return max(a, b) if type(a) is type(b) is int else _extreme("max", a, b)
 
 
 def min_dim(a: Any, b: Any) -> Any:
-    """The smaller of two dimensions, which need not be decided."""
+    """The smaller of two dimensions, which need not be decided.
+
+    Examples:
+      >>> from primax import export
+      >>> from primax.extend.dimensions import min_dim
+      >>> (n,) = export.symbolic_shape("n")
+      >>> min_dim(n, 3), min_dim(n, 1)
+      (min(n, 3), 1)
+    """
     return min(a, b) if type(a) is type(b) is int else _extreme("min", a, b)
 
 

@@ -70,6 +70,22 @@ def emit_python_callback(
     Raises:
       NotImplementedError: programs for this platform cannot call Python.
       ValueError: `partitioned` is true, and there are results.
+
+    Examples:
+      >>> import primax as px
+      >>> import numpy as np
+      >>> from primax.extend import define_primitive
+      >>> from primax.extend.interpreters import mlir
+      >>> def lower(ctx, x):
+      ...     def callback(x):
+      ...         print("called with a", type(x).__name__)
+      ...         return [x + 1]
+      ...     avals = ctx.avals_in, ctx.avals_out
+      ...     return mlir.emit_python_callback(ctx, callback, None, [x], *avals, has_side_effect=False)[0]
+      >>> numpy_p = define_primitive("in_numpy", abstract_eval=lambda x: x, lowering=lower)
+      >>> px.jit(numpy_p.bind)(np.int32([2, 3]))
+      called with a ndarray
+      Array([3, 4], dtype=int32)
     """
     module = ctx.module_context
     if partitioned and result_avals:

@@ -137,6 +137,14 @@ def custom_call(
 
     Returns:
       The operation; its `results` are the IR values.
+
+    Examples:
+      >>> from primax.extend.interpreters import mlir
+      >>> ir = mlir.ir
+      >>> with mlir.make_ir_context(), ir.Location.unknown(), ir.InsertionPoint(ir.Module.create().body):
+      ...     call = mlir.custom_call("my_kernel", result_types=[mlir.token_type()], operands=[], has_side_effect=True)
+      ...     print([str(result.type) for result in call.results])
+      ['!stablehlo.token']
     """
     ir = _jaxlib.ir
     if api_version >= TYPED:
@@ -238,7 +246,14 @@ def build_ffi_lowering_function(
     skip_ffi_layout_processing: bool = False,
     **lowering_args: object,
 ) -> Callable[..., Any]:
-    """`ffi_lowering`, for a function that returns the operation instead of its results."""
+    """`ffi_lowering`, for a function that returns the operation instead of its results.
+
+    Examples:
+      >>> from primax.extend import ffi
+      >>> lower = ffi.build_ffi_lowering_function("my_kernel", backend_config={"size": 3})
+      >>> callable(lower)
+      True
+    """
 
     def lower(ctx: LoweringRuleContext, /, *operands: Any, **params: Any) -> Any:
         arguments: dict[str, Any] = {"api_version": TYPED, **lowering_args}
@@ -300,6 +315,17 @@ def ffi_lowering(
 
     Returns:
       A rule for `registry.define(..., lowering=...)`.
+
+    Examples:
+      >>> import primax as px
+      >>> import numpy as np
+      >>> from primax.extend import define_primitive, ffi
+      >>> scale_p = define_primitive(
+      ...     "scale_in_cpp", abstract_eval=lambda x, factor: x, lowering={"cpu": ffi.ffi_lowering("scale")}
+      ... )
+      >>> text = px.jit(lambda x: scale_p.bind(x, factor=np.float32(2))).lower(1.0).as_text()
+      >>> "@scale(" in text, "factor = 2.000000e+00 : f32" in text
+      (True, True)
     """
     lower = build_ffi_lowering_function(
         call_target_name,
@@ -333,6 +359,12 @@ def lapack_target(routine: str, dtype: Any) -> str:
     Args:
       routine: its name without the letter of its dtype, such as `"getrf"`.
       dtype: float32, float64, complex64 or complex128.
+
+    Examples:
+      >>> import numpy as np
+      >>> from primax.extend.interpreters import mlir
+      >>> mlir.lapack_target("getrf", np.float32), mlir.lapack_target("getrf", np.complex128)
+      ('lapack_sgetrf_ffi', 'lapack_zgetrf_ffi')
     """
     if f"{routine}_ffi" in load_lapack():  # one function for all dtypes
         return f"{routine}_ffi"

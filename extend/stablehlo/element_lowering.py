@@ -30,6 +30,14 @@ def physical_lowering(rule: Callable[..., Any]) -> Callable[..., Any]:
 
     Other rules that are made of a function (`lower_fun`) get such arrays as they are. Other primitives, except those
     that hold programs, are lowered for such arrays by their batch rules.
+
+    Examples:
+      >>> from primax.extend.interpreters import mlir
+      >>> @mlir.physical_lowering
+      ... def lower(ctx, keys):
+      ...     return [keys]  # of random keys, their words
+      >>> lower.physical
+      True
     """
     rule.physical = True  # type: ignore[attr-defined]
     return rule

@@ -33,6 +33,15 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callabl
         `physical_lowering`, and in rules that have it, it takes and returns the arrays of the elements of extended
         dtypes; otherwise it takes and returns arrays of extended dtypes.
       multiple_results: that of the primitive.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.extend import define_primitive
+      >>> from primax.extend.interpreters import mlir
+      >>> rule = mlir.lower_fun(lambda x: x * x * x, multiple_results=False)
+      >>> cube_p = define_primitive("the_cube", abstract_eval=lambda x: x, lowering=rule)
+      >>> px.jit(cube_p.bind)(3.0)
+      Array(27., dtype=float32, weak_type=True)
     """
 
     def rule(ctx: LoweringRuleContext, /, *args: Any, **params: Any) -> list[Any]:
@@ -94,6 +103,15 @@ def nary(op_name: str, **attributes: Callable[[], Any]) -> Callable[..., Any]:
     Args:
       op_name: the name of the operation, such as `stablehlo.add`.
       attributes: for each attribute a function that makes it.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> from primax.extend import define_primitive
+      >>> from primax.extend.interpreters import mlir
+      >>> plus_p = define_primitive("a_plus", abstract_eval=lambda x, y: x, lowering=mlir.nary("stablehlo.add"))
+      >>> px.jit(plus_p.bind)(pnp.arange(3), 10)
+      Array([10, 11, 12], dtype=int32)
     """
 
     def rule(ctx: LoweringRuleContext, /, *args: Any, **params: Any) -> Any:
@@ -113,5 +131,20 @@ def nary(op_name: str, **attributes: Callable[[], Any]) -> Callable[..., Any]:
 
 
 def broadcast_scalar(x: Any, aval: Any) -> Any:
-    """A rank-0 IR value, broadcast to a shape."""
+    """A rank-0 IR value, broadcast to a shape.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> from primax.extend import define_primitive
+      >>> from primax.extend.interpreters import mlir
+      >>> ones_p = define_primitive(
+      ...     "ones_like_this",
+      ...     abstract_eval=lambda x: x,
+      ...     lowering=lambda ctx, x: [mlir.broadcast_scalar(mlir.ir_constant(np.float32(1)), ctx.avals_out[0])],
+      ... )
+      >>> px.jit(ones_p.bind)(pnp.zeros(2))
+      Array([1., 1.], dtype=float32)
+    """
     return broadcast_in_dim(None, x, aval, broadcast_dimensions=())

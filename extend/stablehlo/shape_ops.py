@@ -36,6 +36,14 @@ def size_value(size: Any, dtype: Any = _INT64) -> Any:
 
     Raises:
       UnsupportedError: it does not follow from the types of the module's arguments.
+
+    Examples:
+      >>> import numpy as np
+      >>> from primax.extend.interpreters import mlir
+      >>> ir = mlir.ir
+      >>> with mlir.make_ir_context(), ir.Location.unknown(), ir.InsertionPoint(ir.Module.create().body):
+      ...     print(mlir.size_value(3).type, mlir.size_value(3, np.dtype("int32")).type)
+      tensor<i64> tensor<i32>
     """
     kind = dynamic_kind((size,))
     return ir_constant(np.asarray(size, dtype)) if kind is None else kind.lowering.size_value(size, dtype)
@@ -63,7 +71,22 @@ def _operation(
 
 
 def broadcast_in_dim(ctx: Any, op: Any, aval_out: Any, *, broadcast_dimensions: Sequence[int]) -> Any:
-    """`op` broadcast to a type; `broadcast_dimensions` are the axes of the result that are axes of `op`."""
+    """`op` broadcast to a type; `broadcast_dimensions` are the axes of the result that are axes of `op`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> from primax.extend import define_primitive
+      >>> from primax.extend.interpreters import mlir
+      >>> columns_p = define_primitive(
+      ...     "columns",
+      ...     abstract_eval=lambda x: x.update(shape=(x.shape[0], 3)),
+      ...     lowering=lambda ctx, x: [mlir.broadcast_in_dim(ctx, x, ctx.avals_out[0], broadcast_dimensions=[0])],
+      ... )
+      >>> px.jit(columns_p.bind)(pnp.array([1, 2]))
+      Array([[1, 1, 1],
+             [2, 2, 2]], dtype=int32)
+    """
     if (kind := dynamic_kind(aval_out.shape)) is not None:
         return kind.lowering.broadcast_in_dim(ctx, op, aval_out, broadcast_dimensions=broadcast_dimensions)
     attributes = {"broadcast_dimensions": _array(broadcast_dimensions)}
@@ -71,14 +94,44 @@ def broadcast_in_dim(ctx: Any, op: Any, aval_out: Any, *, broadcast_dimensions: 
 
 
 def reshape(ctx: Any, op: Any, aval_out: Any) -> Any:
-    """`op` in the shape of a type."""
+    """`op` in the shape of a type.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> from primax.extend import define_primitive
+      >>> from primax.extend.interpreters import mlir
+      >>> flat_p = define_primitive(
+      ...     "flat",
+      ...     abstract_eval=lambda x: x.update(shape=(x.size,)),
+      ...     lowering=lambda ctx, x: [mlir.reshape(ctx, x, ctx.avals_out[0])],
+      ... )
+      >>> px.jit(flat_p.bind)(pnp.eye(2))
+      Array([1., 0., 0., 1.], dtype=float32)
+    """
     if (kind := dynamic_kind(aval_out.shape)) is not None:
         return kind.lowering.reshape(ctx, op, aval_out)
     return _operation("reshape", ctx, aval_out, [op])
 
 
 def iota(ctx: Any, aval_out: Any, *, dimension: int) -> Any:
-    """The positions along an axis."""
+    """The positions along an axis.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> from primax.extend import define_primitive
+      >>> from primax.extend.interpreters import mlir
+      >>> columns_p = define_primitive(
+      ...     "column_numbers",
+      ...     abstract_eval=lambda x: x,
+      ...     lowering=lambda ctx, x: [mlir.iota(ctx, ctx.avals_out[0], dimension=1)],
+      ... )
+      >>> px.jit(columns_p.bind)(pnp.zeros((2, 3), np.int32))
+      Array([[0, 1, 2],
+             [0, 1, 2]], dtype=int32)
+    """
     if (kind := dynamic_kind(aval_out.shape)) is not None:
         return kind.lowering.iota(ctx, aval_out, dimension=dimension)
     number = _jaxlib.ir.IntegerAttr.get(_jaxlib.ir.IntegerType.get_signless(64), dimension)
@@ -94,7 +147,23 @@ def slice_op(
     limit_indices: Sequence[Any],
     strides: Sequence[int] | None = None,
 ) -> Any:
-    """The part of `x` from `start_indices` to `limit_indices`, of a type."""
+    """The part of `x` from `start_indices` to `limit_indices`, of a type.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> from primax.extend import define_primitive
+      >>> from primax.extend.interpreters import mlir
+      >>> first_p = define_primitive(
+      ...     "every_second",
+      ...     abstract_eval=lambda x: x.update(shape=(2,)),
+      ...     lowering=lambda ctx, x: [
+      ...         mlir.slice_op(ctx, x, ctx.avals_out[0], start_indices=[0], limit_indices=[4], strides=[2])
+      ...     ],
+      ... )
+      >>> px.jit(first_p.bind)(pnp.arange(4))
+      Array([0, 2], dtype=int32)
+    """
     bounds = {
         "start_indices": start_indices,
         "limit_indices": limit_indices,
@@ -106,7 +175,21 @@ def slice_op(
 
 
 def dynamic_slice(ctx: Any, aval_out: Any, x: Any, *, start_indices: Sequence[Any]) -> Any:
-    """The part of `x`, of a type, that begins at computed positions, moved inside of `x`."""
+    """The part of `x`, of a type, that begins at computed positions, moved inside of `x`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> from primax.extend import define_primitive
+      >>> from primax.extend.interpreters import mlir
+      >>> two_p = define_primitive(
+      ...     "two_from",
+      ...     abstract_eval=lambda x, start: x.update(shape=(2,)),
+      ...     lowering=lambda ctx, x, start: [mlir.dynamic_slice(ctx, ctx.avals_out[0], x, start_indices=[start])],
+      ... )
+      >>> px.jit(two_p.bind)(pnp.arange(4), 9)  # moved inside
+      Array([2, 3], dtype=int32)
+    """
     if (kind := dynamic_kind(aval_out.shape)) is not None:
         return kind.lowering.dynamic_slice(ctx, aval_out, x, start_indices=start_indices)
     return _operation("dynamic_slice", ctx, aval_out, [x, *start_indices], {"slice_sizes": _array(aval_out.shape)})
@@ -121,7 +204,22 @@ def pad(
     padding_high: Sequence[Any],
     padding_interior: Sequence[Any],
 ) -> Any:
-    """`x` with a value before, after and between its elements, of a type."""
+    """`x` with a value before, after and between its elements, of a type.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> from primax.extend import define_primitive
+      >>> from primax.extend.interpreters import mlir
+      >>> apart_p = define_primitive(
+      ...     "apart",
+      ...     abstract_eval=lambda x, value: x.update(shape=(2 * x.shape[0] - 1,)),
+      ...     lowering=lambda ctx, x, value: [mlir.pad(ctx, ctx.avals_out[0], x, value, [0], [0], [1])],
+      ... )
+      >>> px.jit(apart_p.bind)(pnp.arange(3), np.int32(-1))
+      Array([ 0, -1,  1, -1,  2], dtype=int32)
+    """
     columns = (padding_low, padding_high, padding_interior)
     if (kind := dynamic_kind([size for column in columns for size in column])) is not None:
         return kind.lowering.pad(ctx, aval_out, x, padding_value, *columns)

@@ -44,6 +44,13 @@ class Outcome:
       seconds: the time that the check took.
       rules: for a failed check, the kinds of rules that may be wrong, the likeliest first.
       cause: for a failed check, the label of the earlier failure that it is a consequence of; empty if there is none.
+
+    Examples:
+      >>> from primax.extend.core.primitives import neg_p
+      >>> from primax.extend.testing import iter_checks
+      >>> outcome = next(iter_checks(neg_p, only=["jvp"])).run()
+      >>> outcome.status, outcome.message
+      ('passed', '')
     """
 
     primitive: str
@@ -156,7 +163,19 @@ class Report:
 
 
 class ConformanceError(AssertionError):
-    """Checks of a primitive failed; the attribute `report` lists them."""
+    """Checks of a primitive failed; the attribute `report` lists them.
+
+    Examples:
+      >>> import numpy as np
+      >>> from primax.extend import define_primitive
+      >>> from primax.extend.testing import ConformanceError, check_primitive
+      >>> bad_p = define_primitive("bad", impl=lambda x: 3 * x, abstract_eval=lambda x: x.update(shape=(1,)))
+      >>> try:
+      ...     check_primitive(bad_p, np.float32(0.7))
+      ... except ConformanceError as error:
+      ...     print(error.report.failed[0].check)
+      registration
+    """
 
     def __init__(self, report: Report) -> None:
         super().__init__("\n" + (report.explained() or f"nothing was checked: {report}"))

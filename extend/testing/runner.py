@@ -183,6 +183,13 @@ class Check:
       kinds: the kinds of rules that it tests.
       last: whether it is the last check of its sample.
       findings: the failures of the primitive so far, which may explain others.
+
+    Examples:
+      >>> from primax.extend.core.primitives import neg_p
+      >>> from primax.extend.testing import iter_checks
+      >>> check = next(iter_checks(neg_p, only=["jvp"]))
+      >>> check.primitive, check.name, check.run().status
+      (neg, 'jvp', 'passed')
     """
 
     primitive: Any
@@ -419,6 +426,13 @@ def iter_checks(*targets: Any, only: Iterable[str] | None = None) -> Iterator[Ch
       PluginError: a plugin does not exist or is not active.
       TypeError: a target is neither.
       ValueError: a name in `only` is not a check.
+
+    Examples:
+      >>> from primax.extend.core.primitives import neg_p
+      >>> from primax.extend.testing import iter_checks
+      >>> checks = list(iter_checks(neg_p, only=["jvp"]))  # nothing has run yet
+      >>> checks[0].name, checks[0].run().status
+      ('jvp', 'passed')
     """
     chosen = _wanted(only)
     leaves = _flat(targets)
@@ -482,6 +496,17 @@ def check_plugin(name: str, *, only: Iterable[str] | None = None, progress: Prog
     Raises:
       PluginError: there is no such plugin, or it is not active.
       ValueError: a name in `only` is not a check.
+
+    Examples:
+      >>> from primax.extend.testing import check_plugin
+      >>> check_plugin("bitwise", only=["samples"]).failed
+      []
+      >>> check_plugin("bitwise", only=["speed"])
+      Traceback (most recent call last):
+          ...
+      ValueError: checks must be among metadata, samples, registration, abstract_eval, program, effects, lowering,
+      platforms, impl, reference, determinism, core_dimensions, inputs_unchanged, parameters, equality,
+      global_state, weak_types, dtypes, shapes, bad_input, refusals, print, interpret, close_over, ...
     """
     return _report(iter_checks(name, only=only), progress)
 
@@ -530,6 +555,13 @@ def conformance(*targets: Any, only: Iterable[str] | None = None) -> Callable[..
     Args:
       targets: names of plugins, primitives, or lists of them.
       only: names of checks; by default all.
+
+    Examples:
+      >>> from primax.extend.core.primitives import neg_p
+      >>> from primax.extend.testing import conformance
+      >>> test_rules = conformance(neg_p, only=["jvp"])  # pytest runs it once for each check
+      >>> callable(test_rules)
+      True
     """
     chosen = None if only is None else tuple(only)
 

@@ -45,6 +45,15 @@ class Array(Operand, metaclass=_ArrayType):
 
     `numpy.asarray(x)` is a read-only view if the device is the host. `memoryview(x)` needs Python 3.12; earlier
     versions can use `memoryview(numpy.asarray(x))`.
+
+    Examples:
+      >>> import primax as px
+      >>> import numpy as np
+      >>> from primax.extend.core import Array
+      >>> px.jit(lambda x: print(isinstance(x, Array), x.shape))(np.ones(2))
+      True (2,)
+      >>> isinstance(np.ones(2), Array)
+      False
     """
 
     __slots__ = ("__weakref__", "_b", "_signature")

@@ -1,4 +1,4 @@
-"""The rooms stay small: a limit of lines for each, docstrings included."""
+"""The rooms stay small: a limit of lines for each, with docstrings but without the examples in them."""
 
 from __future__ import annotations
 

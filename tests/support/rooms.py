@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections import Counter
 from functools import cache
 from html import escape
@@ -42,8 +43,13 @@ def files_of(room: str) -> list[Path]:
     return [path for path in sorted((ROOT / room).rglob("*.py")) if room_of(path) == room]
 
 
+# The examples of a docstring, which are at its end, with the lines that a docstring without them does not need.
+_EXAMPLES = re.compile(r'\n\n +Examples:\n.*?\n +(?=""")', re.DOTALL)
+
+
 def lines_of(paths: list[Path]) -> int:
-    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+    """The number of lines of sources, without the examples in docstrings."""
+    return sum(len(_EXAMPLES.sub("", path.read_text(encoding="utf-8")).splitlines()) for path in paths)
 
 
 def contents(room: str) -> list[str]:

@@ -26,6 +26,12 @@ class AxisType(enum.Enum):
 
     `Auto`: XLA's partitioner decides. `Explicit`: the types of arrays decide. `Manual`: the program is that of one
     device.
+
+    Examples:
+      >>> from primax.sharding import AbstractMesh, AxisType
+      >>> mesh = AbstractMesh((2, 4), ("x", "y"), (AxisType.Explicit, AxisType.Auto))
+      >>> mesh.axis_types, AbstractMesh((2,), ("x",)).axis_types
+      ((Explicit, Auto), (Auto,))
     """
 
     Auto = enum.auto()
@@ -298,6 +304,15 @@ class AbstractMesh(_Axes):
 
     Raises:
       ValueError: names, sizes and types do not match, or a name occurs twice.
+
+    Examples:
+      >>> import primax as px
+      >>> from primax.sharding import AbstractMesh
+      >>> mesh = AbstractMesh((2, 4), ("rows", "columns"))  # eight devices, which need not be here
+      >>> mesh.size, mesh.axis_names
+      (8, ('rows', 'columns'))
+      >>> px.NamedSharding(mesh, px.P("rows")).shard_shape((6, 3))
+      (3, 3)
     """
 
     __slots__ = ("__weakref__",)

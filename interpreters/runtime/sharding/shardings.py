@@ -167,6 +167,16 @@ class SingleDeviceSharding(BaseSharding):
 
     Args:
       device: one of `primax.devices()`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> from primax.sharding import SingleDeviceSharding
+      >>> device = px.devices()[0]
+      >>> SingleDeviceSharding(device) is SingleDeviceSharding(device)
+      True
+      >>> pnp.ones(2).sharding.device_set == {device}
+      True
     """
 
     __hash__ = object.__hash__
