@@ -70,11 +70,12 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "gauss": [Sample([X], {"width": 2.0})],
         "cube": [Sample([X])],
     },
-    "docs/interpreters/write-an-interpreter.md": {
-        "bell": [Sample([X])],
-        "tag": "it shows an interpret rule alone",
-        "repeat": "as tag",
+    "docs/interpreters/programs-in-programs.md": {
+        "repeat": "it shows an interpret rule alone",
+        "tag": "as repeat",
+        "twice": "it shows what is missing",
     },
+    "docs/interpreters/rewriting.md": {"bell": [Sample([X])]},
 }
 
 
