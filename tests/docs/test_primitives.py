@@ -50,7 +50,10 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "last": "it shows a missing rule",
         "sum_up": "it shows a rule that returns too little",
     },
-    "docs/guide/symbolic-shapes.md": {"twice": "it shows a lowering rule, and has no derivatives"},
+    "docs/guide/symbolic-shapes-rules.md": {
+        "twice": "it shows a lowering rule, and has no derivatives",
+        "fixed": "it shows a lowering rule that is wrong",
+    },
     "docs/authors/testing.md": {
         "decay": [Sample([X], {"rate": 0.7}, skip={"bounds": "the page shows a wrong rule"})],
         "halve": "it shows how a mistake is found",
