@@ -194,6 +194,7 @@ RULES: dict[core.Primitive, dict[str, Any]] = {
         "abstract_eval": _token_types,
         "lowering": _create_token_lowering,
         "unsupported": dict.fromkeys(("jvp", "batch", "transpose"), _NO_ARRAY),
+        "samples": ["primax.plugins.samples.tokens:SAMPLES"],
     },
     after_all_p: {
         "impl": _after_all_impl,
@@ -202,6 +203,7 @@ RULES: dict[core.Primitive, dict[str, Any]] = {
         "batch": _after_all_batch,
         "lowering": _after_all_lowering,
         "unsupported": {"transpose": _NO_ARRAY},
+        "samples": ["primax.plugins.samples.tokens:SAMPLES"],
     },
     dce_sink_p: {
         "impl": _sink_impl,
@@ -216,6 +218,7 @@ RULES: dict[core.Primitive, dict[str, Any]] = {
         "abstract_eval": _uniform_types,
         "lowering": _uniform_lowering,
         "unsupported": dict.fromkeys(("jvp", "batch", "transpose"), _NOT_PURE),
+        "samples": ["primax.plugins.samples.tokens:SAMPLES"],
     },
 }
 

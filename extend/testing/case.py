@@ -17,6 +17,7 @@ from primax.core.rules import rule_tables
 from primax.extend import dtypes
 from primax.extend.core.samples import Sample
 from primax.extend.testing.programs import Program
+from primax.extend.testing.references import refs_of, with_new_contents, written_operands
 from primax.extend.testing.report import NotRun
 from primax.extend.testing.values import direction, double, is_inexact, varied
 from primax.interpreters.batching import AxisData, batch_flat, to_dim
@@ -25,6 +26,9 @@ from primax.interpreters.linearize import linearize_flat
 from primax.interpreters.tangents import Zero
 
 __all__ = ["Case", "Setting", "batched", "is_array_type", "over_axis", "refusal"]
+
+
+_WITHOUT_RULES = frozenset(("jvp", "transpose", "batch"))  # of what runs on the contents of references
 
 
 class Setting:
@@ -160,6 +164,7 @@ class Case:
         self.sample = sample
         self.label = label
         self.siblings = list(siblings) or [sample]
+        self.refs = refs_of(sample)
         self.programs = list(jaxprs_in_params(dict(sample.params)))
         self.memo: dict[str, Any] = {}
 
@@ -175,8 +180,7 @@ class Case:
 
     def bind_element(self, *args: Any) -> list[Any]:
         """The primitive's results for one element, inside the axes of the sample, as a list."""
-        out = self.primitive.bind(*args, **self.sample.params)
-        return list(out) if self.primitive.multiple_results else [out]
+        return with_new_contents(self, args)
 
     def mapped(self, fun: Any) -> Any:
         """A function inside the axes of the sample, as a function of values with these axes in front."""
@@ -198,14 +202,26 @@ class Case:
 
     def abstract_eval(self, avals: Sequence[Any]) -> tuple[list[Any], Effects]:
         """The promised types of the results, and the effects."""
-        elements = tuple(map(self.element, avals))
+        elements = tuple([self.refs[i].to(a) if i in self.refs else a for i, a in enumerate(map(self.element, avals))])
         outs, effects = self.primitive.result_types(elements, dict(self.sample.params))
+        outs = [aval.inner_aval if aval.mutable else aval for aval in outs]
+        if self.refs:
+            outs += [elements[i].inner_aval for i in written_operands(self.primitive, elements, self.sample.params)]
         for size in reversed(list(self.sample.axes.values())):
             outs = [aval.unmapped(size, 0) for aval in outs]
         return outs, effects
 
+    @cached_property
+    def has_refs(self) -> bool:
+        """Whether operands or results are references; transformations then need no rules of the primitive."""
+        return bool(self.refs) or self.primitive.mutable_operands
+
     def has(self, *kinds: str) -> bool:
-        """Whether there is a rule of any of these kinds."""
+        """Whether there is a rule of any of these kinds, or none is needed."""
+        if self.has_refs and not _WITHOUT_RULES.isdisjoint(kinds):
+            return True
+        if self.refs and "impl" in kinds:  # the check 'discharge' calls the rule, which takes references
+            return False
         return any(self.primitive in rule_tables[kind] for kind in kinds)
 
     def require(self, *kinds: str) -> None:
@@ -230,7 +246,7 @@ class Case:
         """
         for kind in kinds:
             reason = rule_tables[kind].unsupported.get(self.primitive)
-            if reason is not None:
+            if reason is not None and not self.has_refs:
                 raise NotRun(f"{kind} is declared unsupported: {reason}")
             if kind == "transpose" and kind in self.sample.skip:
                 raise NotRun(f"skipped by the sample: {self.sample.skip[kind]}")
@@ -247,7 +263,8 @@ class Case:
     @property
     def has_unsupported_transpose(self) -> bool:
         """Whether reverse mode is declared unsupported, or the sample skips it."""
-        return self.primitive in rule_tables["transpose"].unsupported or "transpose" in self.sample.skip
+        unsupported = self.primitive in rule_tables["transpose"].unsupported and not self.has_refs
+        return unsupported or "transpose" in self.sample.skip
 
     @property
     def constant(self) -> tuple[int, ...]:
@@ -262,8 +279,8 @@ class Case:
 
     @cached_property
     def has_lowering(self) -> bool:
-        """Whether there is a lowering for any platform."""
-        return any(
+        """Whether there is a lowering for any platform, or none is needed."""
+        return self.has_refs or any(
             (key[0] if isinstance(key, tuple) else key) is self.primitive for key in rule_tables["lowering"].functions
         )
 

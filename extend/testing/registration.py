@@ -24,12 +24,15 @@ def check_registration(case: Case) -> None:
     """Every rule that this sample needs exists or is declared unsupported.
 
     A type rule and a lowering are always needed, a JVP rule if an argument is inexact, and a batch rule if there are
-    arguments. A transpose rule is needed only if the derivatives use it.
+    arguments. A transpose rule is needed only if the derivatives use it. With references among the operands, a rule
+    `discharge` is needed in place of all but the type rule.
     """
     required = [("abstract_eval", "effectful_abstract_eval"), ("lowering",)]
-    if case.sample.args:
+    if case.has_refs:
+        required[1] = ("discharge",)
+    elif case.sample.args:
         required.append(("batch", "axis_batch"))
-    if case.native.active:
+    if case.native.active and not case.has_refs:
         required.append(("jvp",))
     missing = []
     for kinds in required:

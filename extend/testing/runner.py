@@ -63,6 +63,7 @@ from primax.extend.testing.platforms import check_platforms
 from primax.extend.testing.precision import check_linear_arguments, check_own_dtype
 from primax.extend.testing.printing import check_print
 from primax.extend.testing.purity import check_global_state
+from primax.extend.testing.references import check_discharge, of_contents
 from primax.extend.testing.refusals import check_refusals
 from primax.extend.testing.registration import check_effects, check_program, check_registration
 from primax.extend.testing.report import Failed, NotRun, Outcome, Progress, Report
@@ -93,6 +94,7 @@ _FUNCTIONS: dict[str, tuple[Callable[[Case], None], tuple[str, ...]]] = {
     "inputs_unchanged": (check_inputs_unchanged, ("impl",)),
     "parameters": (check_parameters, ("lowering",)),
     "equality": (check_equality, ()),
+    "discharge": (check_discharge, ("discharge",)),
     "global_state": (check_global_state, ("impl", "lowering")),
     "weak_types": (check_weak_types, ("abstract_eval",)),
     "dtypes": (check_dtypes, ("abstract_eval", "lowering")),
@@ -294,6 +296,7 @@ def _plugin(primitive: Primitive) -> str:
 
 def _checks_of(primitive: Primitive, samples: list[Sample], kinds: Collection[str] | None = None) -> Iterator[Check]:
     """The checks of a primitive with some samples; with kinds of rules, only the checks of these."""
+    samples = [of_contents(primitive, sample) for sample in samples]
     cases = (Case(primitive, sample, sample.name or str(i), samples) for i, sample in enumerate(samples))
     drawn = (Case(primitive, sample, sample.name, [*samples, sample]) for sample in drawn_samples(primitive, samples))
     functions = _functions_of(primitive, kinds)

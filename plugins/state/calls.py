@@ -9,8 +9,9 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.backend import Target
-from primax.extend.core import Array, ClosedJaxpr, UnsupportedError
+from primax.extend.core import Array, ClosedJaxpr, ShapedArray, Tracer, UnsupportedError
 from primax.extend.provisional import runtime
+from primax.extend.provisional.avals import array_of
 from primax.extend.provisional.references import discharge_rules
 from primax.extend.provisional.tracing import thread
 from primax.plugins.calls import jit_p
@@ -87,7 +88,10 @@ def bind_with_refs(primitive: Any, /, *args: Any, **params: Any) -> Any:
         return run_with_refs(params["jaxpr"], params["name"], args, params["keep_unused"])
     rule = discharge_rules.find(primitive, "a call with a reference")
     owners = {i: owner_of(args[i]) for i in refs}
-    values = [contents(x, owners[i]) if i in owners else x for i, x in enumerate(args)]
+    avals = tuple(map(core.get_aval, args))
+    if not any(map(_holds_program, params.values())):  # those of primax have no wrong operands
+        primitive.result_types(avals, params)
+    values = [contents(x, owners[i]) if i in owners else _array(x, avals[i]) for i, x in enumerate(args)]
     first: dict[int, int] = {}
     same = tuple(first.setdefault(id(x), i) if i in owners else None for i, x in enumerate(args))
     try:
@@ -130,6 +134,14 @@ def _checked(primitive: Any, discharged: Any, types: dict[int, Any]) -> tuple[An
                 f"{types[i].str_short()}, got {new.str_short()}"
             )
     return discharged
+
+
+def _array(x: Any, aval: Any) -> Any:
+    return x if isinstance(x, Array | Tracer) or not isinstance(aval, ShapedArray) else array_of(x, aval)
+
+
+def _holds_program(value: Any) -> bool:
+    return isinstance(value, ClosedJaxpr) or (type(value) is tuple and bool(value) and _holds_program(value[0]))
 
 
 def _discharged_param(value: Any) -> Any:

@@ -9,7 +9,16 @@ from primax.extend.core import ClosedJaxpr
 from primax.extend.provisional.references import Discharged, discharge_rules, register_program_pass
 from primax.extend.provisional.tracing import thread
 from primax.plugins.state.indices import put, take
-from primax.plugins.state.primitives import addupdate_p, empty2_p, free_p, freeze_p, get_p, ref_p, swap_p
+from primax.plugins.state.primitives import (
+    addupdate_p,
+    empty2_p,
+    free_p,
+    freeze_p,
+    get_p,
+    ref_p,
+    require_elements,
+    swap_p,
+)
 from primax.plugins.state.ref import (
     Ref,
     contents,
@@ -92,10 +101,13 @@ def _binding(primitive: Any, function: Any) -> Any:
     def bind(*args: Any, **params: Any) -> Any:
         if stages(thread.trace):
             return thread.trace.process(primitive, args, params)
-        if primitive not in (ref_p, empty2_p) and not is_ref(args[0]):
-            raise TypeError(
-                f"{primitive}: the first operand must be a reference, got {args[0]!r}; px.new_ref makes one"
-            )
+        if primitive not in (ref_p, empty2_p):
+            if not args:
+                primitive.result_types((), params)  # raises an error
+            if not is_ref(args[0]):
+                raise TypeError(
+                    f"{primitive}: the first operand must be a reference, got {args[0]!r}; px.new_ref makes one"
+                )
         return function(*args, **params)
 
     return bind
@@ -106,6 +118,7 @@ def _get(ref: Any, *operands: Any, indices: Any) -> Any:
 
 
 def _swap(ref: Any, value: Any, *operands: Any, indices: Any) -> Any:
+    require_elements("swap", ref.aval.inner_aval, indices, operands, core.get_aval(value))
     owner = owner_of(ref)
     before = contents(ref, owner)
     replace(ref, owner, put(before, indices, operands, value))
@@ -113,6 +126,7 @@ def _swap(ref: Any, value: Any, *operands: Any, indices: Any) -> Any:
 
 
 def _addupdate(ref: Any, value: Any, *operands: Any, indices: Any) -> list[Any]:
+    require_elements("addupdate", ref.aval.inner_aval, indices, operands, core.get_aval(value))
     owner = owner_of(ref)
     replace(ref, owner, put(contents(ref, owner), indices, operands, value, True))
     return []

@@ -10,7 +10,7 @@ from primax.extend.core import ShapedArray
 from primax.extend.provisional.references import PrintedEquation
 from primax.extend.rule_types import Table
 from primax.plugins.state.indices import Indices, type_of_elements
-from primax.plugins.state.types import AbstractRef, AccumEffect, ReadEffect, WriteEffect, new_ref_effect
+from primax.plugins.state.types import AbstractRef, AccumEffect, EndEffect, ReadEffect, WriteEffect, new_ref_effect
 
 ref_p = core.Primitive("new_ref")
 empty2_p = core.Primitive("empty_ref")
@@ -43,7 +43,7 @@ def _freeze_types(ref: AbstractRef) -> tuple[Any, Any]:
 
 def _free_types(ref: AbstractRef) -> tuple[Any, Any]:
     _require_ref("free_ref", ref)
-    return [], {WriteEffect(0)}
+    return [], {EndEffect(0)}
 
 
 def _get_types(ref: AbstractRef, *operands: Any, indices: Indices) -> tuple[Any, Any]:
@@ -53,16 +53,24 @@ def _get_types(ref: AbstractRef, *operands: Any, indices: Indices) -> tuple[Any,
 
 def _swap_types(ref: AbstractRef, value: Any, *operands: Any, indices: Indices) -> tuple[Any, Any]:
     _require_ref("swap", ref)
-    return _checked("swap", type_of_elements(ref.inner_aval, indices, operands), value), {WriteEffect(0)}
+    return require_elements("swap", ref.inner_aval, indices, operands, value), {WriteEffect(0)}
 
 
 def _addupdate_types(ref: AbstractRef, value: Any, *operands: Any, indices: Indices) -> tuple[Any, Any]:
     _require_ref("addupdate", ref)
-    _checked("addupdate", type_of_elements(ref.inner_aval, indices, operands), value)
+    require_elements("addupdate", ref.inner_aval, indices, operands, value)
     return [], {AccumEffect(0)}
 
 
-def _checked(what: str, elements: ShapedArray, value: Any) -> ShapedArray:
+def require_elements(
+    what: str, contents: ShapedArray, indices: Indices, operands: Sequence[Any], value: Any
+) -> ShapedArray:
+    """The type of the elements at some indices, which a value must have.
+
+    Raises:
+      TypeError: it has another shape or dtype.
+    """
+    elements = type_of_elements(contents, indices, operands)
     if value.shape != elements.shape or value.dtype != elements.dtype:
         raise TypeError(
             f"{what}: the value must be of type {elements.str_short()}, as the elements that it replaces, got "
@@ -102,6 +110,7 @@ _UNSUPPORTED = {
     "batch": _CELL,
     "axis_batch": _CELL,
     "impl": "outside of programs a reference is a cell",
+    "discharge": "where a program is discharged, its references are cells",
     "lowering": "a program is discharged before it is lowered",
 }
 
@@ -116,3 +125,4 @@ RULES: Table = {
 }
 for _rules in RULES.values():
     _rules["unsupported"] = _UNSUPPORTED
+    _rules["samples"] = ["primax.plugins.samples.state:SAMPLES"]

@@ -78,6 +78,10 @@ class AbstractRef(AbstractValue):
         """The type of a reference to several such contents along a new axis."""
         return self.to(self.inner_aval.unmapped(size, dim))
 
+    def make(self, value: Any) -> Any:
+        """A new reference of this type."""
+        return self.operations.new_ref(value, self.memory_space, self.kind)
+
     # What transformations do with references among their arguments.
 
     def read(self, ref: Any) -> Any:
@@ -119,6 +123,14 @@ class WriteEffect(Mutates):
     __slots__ = ()
 
 
+class EndEffect(WriteEffect):
+    """The effect of ending a reference, which has no contents afterwards."""
+
+    __slots__ = ()
+
+    ends = True
+
+
 class AccumEffect(Mutates):
     """The effect of adding to a reference."""
 
@@ -144,7 +156,7 @@ class NewRefEffect(Effect):
 
 new_ref_effect = NewRefEffect()
 
-for _kind in (ReadEffect, WriteEffect, AccumEffect, NewRefEffect):
+for _kind in (ReadEffect, WriteEffect, EndEffect, AccumEffect, NewRefEffect):
     register_effect(_kind, control_flow=True, custom_derivatives=True)
 
 
