@@ -321,6 +321,8 @@ def _functions_of(primitive: Primitive, kinds: Collection[str] | None) -> dict[s
     }
     if any(kinds is None or table.kind in kinds for table, _ in overridden(primitive)):
         functions["override"] = _FUNCTIONS["override"]
+    if not primitive.mutable_operands and primitive not in rule_tables["discharge"].functions:
+        functions.pop("discharge", None)
     for kind in further_kinds():
         table = rule_tables[kind]
         if primitive in table.functions and (kinds is None or kind in kinds):

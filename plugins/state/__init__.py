@@ -45,5 +45,5 @@ RULES: Table = _primitives.RULES
 @hookimpl
 def primax_register(registry: core.Registry) -> None:
     for primitive, rules in RULES.items():
-        registry.define(primitive, **rules)
+        registry.define(primitive, samples=["primax.plugins.samples.state:SAMPLES"], **rules)
     registry.array_protocol(AbstractRef, experimental=True, **REFUSALS)

@@ -125,4 +125,3 @@ RULES: Table = {
 }
 for _rules in RULES.values():
     _rules["unsupported"] = _UNSUPPORTED
-    _rules["samples"] = ["primax.plugins.samples.state:SAMPLES"]

@@ -77,7 +77,7 @@ def test_a_write_that_is_not_declared_is_found() -> None:
 
 def test_contents_of_another_type_are_found() -> None:
     text = _failures(_push(lambda refs, queue, x: (x * 1.0, {0: queue[:2]})), _sample(None))
-    assert "the new contents of argument 0 of the discharge rule: it must be float32[3], got float32[2]" in text
+    assert "must return new contents of operand 0 of type f32[3], got f32[2]" in text
 
 
 def test_an_impl_rule_is_compared() -> None:
