@@ -45,7 +45,8 @@ def shown() -> Iterator[tuple[str, str, bool]]:
     for page in PAGES:
         for line in page.read_text(encoding="utf-8").splitlines():
             for found in (*NAME.finditer(line), *CODE.finditer(line)):
-                yield found[0], page.name, bool(IMPORTED.search(line[: found.start()]))
+                is_code = found.start() == 0 and not found[0].startswith("primax")  # a line of a program
+                yield found[0], page.name, bool(IMPORTED.search(line[: found.start()])) and not is_code
     for path in python_files():
         text = path.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(text)) if NAME.search(IMPORTS.sub("", text)) else ():
