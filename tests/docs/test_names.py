@@ -51,7 +51,7 @@ def shown() -> Iterator[tuple[str, str, bool]]:
         text = path.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(text)) if NAME.search(IMPORTS.sub("", text)) else ():
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
-                for line in node.value.splitlines():
+                for line in map(str.strip, node.value.splitlines()):
                     for found in NAME.finditer(line):
                         place = f"{path.relative_to(ROOT)}:{node.lineno}"
                         yield found[0], place, bool(IMPORTED.search(line[: found.start()]))
