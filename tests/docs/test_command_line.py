@@ -6,8 +6,10 @@ import contextlib
 import doctest
 import importlib
 import re
+import runpy
 import shlex
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,14 +23,17 @@ from primax.extend.host.plugin_host import host
 from primax.extend.options import compilation_cache_dir, compilation_cache_max_size
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").glob("**/README.md"))]
-BLOCK = re.compile(r"^```console\n(.*?)^```", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r'^```(?:console|\w+ title="([^"]+)")\n(.*?)^```', re.DOTALL | re.MULTILINE)
 NAMES = {*command_names(), *COMMANDS}
 
 
 def examples(page: Path) -> list[tuple[str, str]]:
-    """Commands with their output, in order."""
+    """Commands with their output, in order. A block with a title is a file of that name, as after `cat`."""
     found = []
-    for block in BLOCK.findall(page.read_text(encoding="utf-8")):
+    for title, block in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if title:
+            found.append((f"cat {title}", block))
+            continue
         for example in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, output = example.partition("\n")
             found.append((command, output))
@@ -55,7 +60,10 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[
 def test_a_page_shows_what_commands_print(
     page: Path, installed: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`cat` shows a file that the following commands read, and `...` stands for any text."""
+    """`cat` shows a file that the following commands read, and `...` stands for any text.
+
+    `pip install` takes a folder whose module is in `src`, or `.`, whose one plugin is a module beside `pyproject.toml`.
+    """
     checker = doctest.OutputChecker()
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     for command, wanted in examples(page):
@@ -65,13 +73,20 @@ def test_a_page_shows_what_commands_print(
             continue
         if program == "pip":
             name = arguments[-1]
-            monkeypatch.syspath_prepend(Path(name, "src").resolve())
-            host.register_module(importlib.import_module(name.replace("-", "_")), name=name)
+            source, module = Path(name, "src"), name.replace("-", "_")
+            if name == ".":
+                source, written = Path(), tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))
+                ((name, module),) = written["project"]["entry-points"]["primax"].items()
+            monkeypatch.syspath_prepend(source.resolve())
+            host.register_module(importlib.import_module(module), name=name)
             installed.append(name)
             continue
-        assert program == "primax", f"{command}: a test must know how to run it"
-        with contextlib.suppress(SystemExit):
-            main(arguments, further=COMMANDS)
+        if program == "python":
+            runpy.run_path(*arguments, run_name="__main__")
+        else:
+            assert program == "primax", f"{command}: a test must know how to run it"
+            with contextlib.suppress(SystemExit):
+                main(arguments, further=COMMANDS)
         captured = capfd.readouterr()
         printed = captured.out or captured.err
         example = doctest.Example(command, wanted)

@@ -45,6 +45,11 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "center": "it shows a sharding rule, and has neither derivatives nor batches",
     },
     "docs/reference/porting.md": {"mine": "it shows how a primitive is claimed, and has an impl alone"},
+    "docs/start/first-primitive.md": {
+        "log_cosh": [Sample([X], reference=lambda x: np.logaddexp(x, -x) - np.log(2))],
+        "wrong": "it shows how a mistake is found",
+        "bare": "it shows a missing rule",
+    },
     "docs/guide/references-rules.md": {
         "push": "it takes a reference, which a sample does not hold",
         "last": "it shows a missing rule",
