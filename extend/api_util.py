@@ -31,7 +31,7 @@ def flatten_fun(f: Callable[..., Any], store: Any, in_tree: Any, *leaves: Any) -
     """A function of `(args, kwargs)` as a function of leaves; the second result is the structure of its result.
 
     Args:
-      fun: the function, wrapped by `linear_util.wrap_init`.
+      f: the function, wrapped by `linear_util.wrap_init`.
       in_tree: the structure of `(args, kwargs)`.
 
     Examples:

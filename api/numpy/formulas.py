@@ -69,8 +69,10 @@ def _without_nan(name: str, primitive: Any, exceeds: Any, sentence: str) -> Call
     return document(function, name, sentence, 2, "of any dtype")
 
 
-fmax = _without_nan("fmax", arithmetic.max_p, comparison.gt_p, "The larger of x and y; if one is NaN, the other one.")
-fmin = _without_nan("fmin", arithmetic.min_p, comparison.lt_p, "The smaller of x and y; if one is NaN, the other one.")
+fmax = _without_nan("fmax", arithmetic.max_p, comparison.gt_p, "The larger of x1 and x2; if one is NaN, the other one.")
+fmin = _without_nan(
+    "fmin", arithmetic.min_p, comparison.lt_p, "The smaller of x1 and x2; if one is NaN, the other one."
+)
 
 
 @one_program("")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -85,10 +86,12 @@ if TYPE_CHECKING:
 
 def document(function: FunctionT, name: str, sentence: str, count: int, kinds: str) -> FunctionT:
     rename(function, name)
-    arguments = {
-        1: "x: an array or a number",
-        2: "x, y: arrays or numbers, of shapes that broadcast together",
-    }[count]
+    names = ", ".join(list(inspect.signature(function).parameters)[:count])
+    arguments = (
+        f"{names}: an array or a number"
+        if count == 1
+        else (f"{names}: arrays or numbers, of shapes that broadcast together")
+    )
     function.__doc__ = (
         f"{sentence}\n\n"
         f"    Args:\n      {arguments}, {kinds}.\n\n"

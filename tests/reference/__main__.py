@@ -27,7 +27,7 @@ def main() -> int:
     parser.add_argument("--build", action="store_true", help="build the site in build/site")
     parser.add_argument("--serve", metavar="ADDRESS", help="show the site, for example at localhost:8000")
     arguments = parser.parse_args()
-    config = write(BUILD)
+    config, found = write(BUILD)
     command = [sys.executable, "-m", "zensical"]
     if arguments.build:
         shutil.rmtree(BUILD / "site", ignore_errors=True)
@@ -37,9 +37,8 @@ def main() -> int:
             stderr=subprocess.STDOUT,
             text=True,
         )
-        for fault in faults(done.stdout):
-            print(fault)
-        return done.returncode
+        print(*found, *told(done.stdout), sep="\n")
+        return int(done.returncode != 0 or bool(found))
     if arguments.serve:
         server = subprocess.Popen([*command, "serve", "--config-file", str(config), "--dev-addr", arguments.serve])
         try:
@@ -59,8 +58,8 @@ def _follow(server: subprocess.Popen[bytes], config: Path) -> None:
             write(config.parent)
 
 
-def faults(report: str) -> list[str]:
-    """What the builder says of faults, each in one line: `page.md:17:42: anchor does not exist`."""
+def told(report: str) -> list[str]:
+    """What the builder says: each fault in one line, as in: `page.md:17:42: anchor does not exist`."""
     plain = re.sub(r"\x1b\[[\d;]*m", "", report)
     found = re.findall(r"^\w+: (.*)\n\s*╭─\[ (\S+) \]", plain, re.MULTILINE)
     return [f"{place}: {fault}" for fault, place in found] or [plain]

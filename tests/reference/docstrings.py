@@ -11,7 +11,7 @@ SECTIONS = ("Args", "Attributes", "Returns", "Yields", "Raises", "Warns")
 LISTS = ("Args", "Attributes", "Raises", "Warns")  # their contents are entries `name: text`
 TITLES = {"Args": "Parameters"}
 
-_HEADER = re.compile(rf"({'|'.join(SECTIONS)}):")
+_HEADER = re.compile(rf"({'|'.join(SECTIONS)}|Examples?):")
 _ENTRY = re.compile(r"(\*{0,2}[\w.]+(?:, \*{0,2}[\w.]+)*): ?(.*)")
 _OPTION = re.compile(r" *# doctest: .*")
 
@@ -56,13 +56,14 @@ def parsed(text: str) -> Docstring:
             )
             after = []
         elif header:
-            section = header[1]
-            parts[section] = []
+            section = header[1] if header[1] in SECTIONS else ""
+            if section:
+                parts[section] = []
         elif section and line and not line.startswith(" "):
             section = "" if not result.examples else section
             (after if result.examples else parts[section]).append(line)
-        elif result.examples and not section:
-            after.append(line)
+        elif (result.examples or len(parts) > 1) and not section:
+            after.append(line.strip())
         else:
             parts[section].append(line)
     result.text = "\n".join([*parts.pop(""), "", *after]).strip()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import primax as px
-from primax.core.jaxpr import Literal
+from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from primax.core.primitive import Primitive
 from primax.extend.core.samples import Sample
 
@@ -24,6 +24,8 @@ class _NoFormula(Exception):
 
 def derivative(primitive: Primitive, sample: Sample) -> str:
     """`d name(x) = ...` for an elementwise primitive; empty if there is no short formula."""
+    if any(isinstance(value, ClosedJaxpr | Jaxpr) for value in sample.params.values()):
+        return ""
     if not 1 <= len(sample.args) <= 3 or any(not isinstance(arg, np.ndarray | np.generic) for arg in sample.args):
         return ""
     args = [arg.reshape(-1)[0] if np.size(arg) else arg for arg in sample.args]

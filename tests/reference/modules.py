@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -15,7 +16,11 @@ from reference.names import Entry, chapter_of, chapters, entries, is_alias, publ
 from reference.objects import page_part
 
 ROOT = "reference/api"
-SPLIT = ("primax.numpy", "primax.lax")  # each chapter is a page
+# Each chapter of these is a page.
+SPLIT = tuple(
+    f"primax{name}"
+    for name in ["", *".numpy .lax .random .scipy.special .scipy.linalg .extend.core .experimental.sparse".split()]
+)
 _FEW = 3  # names in a chapter that shares a page with others
 
 
@@ -26,6 +31,7 @@ class Page:
     path: str
     title: str
     module: str
+    chapter: str = ""
     text: str = ""
     entries: list[Entry] = field(default_factory=list)
     others: list[tuple[str, Entry]] = field(default_factory=list)  # names of objects of other pages
@@ -35,25 +41,15 @@ def pages() -> list[Page]:
     """The pages with their objects; each object knows its page from now on."""
     found: dict[str, Page] = {}
     for module in public_modules():
-        exports = [
-            name for path in entries() if path.rpartition(".")[0] == module for name in [path.rpartition(".")[2]]
-        ]
-        if not exports:
-            continue
-        sizes: dict[str, int] = {}
-        for name in exports:
-            entry = entries()[f"{module}.{name}"]
-            if entry.module == module:
-                sizes[chapter_of(entry)] = sizes.get(chapter_of(entry), 0) + 1
-        for name in exports:
-            entry = entries()[f"{module}.{name}"]
+        exports = {path.rpartition(".")[2]: e for path, e in entries().items() if path.rpartition(".")[0] == module}
+        own = Counter(chapter_of(entry) for entry in exports.values() if entry.module == module)
+        for name, entry in exports.items():
             here = entry.module == module
             chapter = chapter_of(entry) if here and module in SPLIT else ""
-            if chapter == "primitives" or (chapter and sizes[chapter] < _FEW):
-                chapter = "others" if chapter != "primitives" else chapter
-            page = found.setdefault(
-                _path(module, chapter), Page(_path(module, chapter), _title(module, chapter), module)
-            )
+            if chapter and chapter != "primitives" and own[chapter] < _FEW:
+                chapter = "others"
+            path = _path(module, chapter)
+            page = found.setdefault(path, Page(path, _title(module, chapter), module, chapter))
             if not here:
                 page.others.append((name, entry))
             elif entry.name == name:
@@ -69,7 +65,7 @@ def _path(module: str, chapter: str) -> str:
     short = module.removeprefix("primax").lstrip(".") or "primax"
     folder = short.replace(".", "/")
     if module in SPLIT:
-        return f"{ROOT}/{folder}/{chapter or 'index'}.md"
+        return f"{ROOT}/{folder}/{chapter.replace(' ', '-') or 'index'}.md"
     return f"{ROOT}/{folder}.md" if not _has_inner(module) else f"{ROOT}/{folder}/index.md"
 
 
@@ -113,9 +109,9 @@ def _text(
     inside = [other for other in found if other.module == page.module and other is not page]
     if is_index and inside:
         lines += ["| chapter | names |", "|---|---|"]
-        for other in inside:
+        for other in sorted(inside, key=lambda other: other.chapter):
             shown = ", ".join(f"[`{e.name}`]({relative(f'{e.page}#{e.path}', page.path)})" for e in other.entries)
-            lines.append(f"| [{other.title.rpartition(': ')[2]}]({relative(other.path, page.path)}) | {shown} |")
+            lines.append(f"| [{other.chapter.replace('_', ' ')}]({relative(other.path, page.path)}) | {shown} |")
         lines.append("")
     plain = [entry for entry in page.entries if not isinstance(entry.value, Primitive) and not is_alias(entry)]
     aliases = [entry for entry in page.entries if is_alias(entry)]
@@ -164,11 +160,11 @@ def _foreign(entry: Entry) -> str:
 
 
 def _about_chapter(page: Page, links: Links) -> list[str]:
-    chapter = page.path.rpartition("/")[2].removesuffix(".md")
+    chapter = page.chapter
     names = {name.rpartition(".")[2]: name for name in chapters().get(page.module, ())}
     home = names.get(chapter) or f"primax.plugins.{chapter}"
-    if page.module == "primax.lax" and chapter == "primitives":
-        return ["The primitives that `px.lax` names, each with its page.", ""]
+    if chapter == "primitives":
+        return [f"The primitives of `{page.module}`, each with its section on the page of its family.", ""]
     try:
         text = docstrings.docstring(importlib.import_module(home))
     except ModuleNotFoundError:

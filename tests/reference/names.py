@@ -20,7 +20,10 @@ from primax.porting.table import public_names
 _OTHER_ROOMS = tuple(
     f"primax.{name}" for name in ("core", "interpreters", "extend", "plugins", "porting", "as_jax", "__main__")
 )
-_FIRST = ["primax", "primax.numpy", "primax.lax", "primax.nn", "primax.random"]
+_FIRST = [
+    "primax",
+    *(f"primax.{name}" for name in "numpy numpy.fft numpy.linalg lax lax.linalg nn nn.initializers random".split()),
+]
 _PLAIN = (int, float, str, bool, type(None), tuple, frozenset, dict)
 _OWN = ("primax", "__main__")
 
@@ -122,12 +125,42 @@ def entries() -> dict[str, Entry]:
     return by_path
 
 
+# The chapters of modules without modules inside: the beginnings of the modules that define their names.
+_TOPICS = {
+    "primax": {
+        "options": "primax.core.option primax.core.config primax.interpreters.runtime.options",
+        "derivatives": "primax.interpreters.grad primax.interpreters.jacobians primax.plugins.custom_derivatives "
+        "primax.plugins.remat primax.plugins.calls.passes",
+        "devices": "primax.plugins.devices primax.interpreters.runtime.devices primax.plugins.sharding "
+        "primax.interpreters.runtime.sharding primax.extend.provisional.mesh_context primax.plugins.resharding "
+        "primax.environment",
+        "transformations": "primax.interpreters.vmap primax.interpreters.make_jaxpr primax.plugins.calls "
+        "primax.interpreters.scopes primax.plugins.callbacks primax.interpreters.runtime.eval "
+        "primax.interpreters.runtime.executable primax.extend.drawing",
+        "arrays and references": "primax",
+    },
+    "primax.extend.core": {
+        "programs": "primax.core.jaxpr primax.core.text primax.core.check primax.core.dce primax.interpreters.staging",
+        "rules and plugins": "primax.core.rules primax.extend.host primax.extend.core.samples",
+        "types and traces": "",
+    },
+    "primax.experimental.sparse": {
+        "classes": "primax.experimental.sparse.arrays primax.experimental.sparse.coordinates",
+        "rows and columns": "primax.experimental.sparse.co primax.experimental.sparse.csr",
+        "functions": "",
+    },
+}
+
+
 def chapter_of(entry: Entry) -> str:
-    """The module, or the family of primitives, that defines an object, as a chapter of its module's reference."""
+    """The module, the family of primitives or the topic of an object, as a chapter of its module's reference."""
+    home = str(getattr(entry.value, "__module__", ""))
+    if isinstance(entry.value, Primitive):
+        return "primitives"
+    if entry.module in _TOPICS:
+        topics = _TOPICS[entry.module].items()
+        return next((topic for topic, homes in topics if home.startswith(tuple(homes.split()) or "")), "others")
     if entry.module == "primax.lax":
-        home = str(getattr(entry.value, "__module__", ""))
-        if isinstance(entry.value, Primitive):
-            return "primitives"
         return home.split(".")[2] if home.startswith("primax.plugins.") else "others"
     for name in chapters().get(entry.module, ()):
         if entry.name in _exports(name):

@@ -34,9 +34,7 @@ def signature(name: str, value: Any, *, method: bool = False) -> str:
     line = f"{name}({', '.join(parts)}){returns}"
     if len(line) <= _WIDTH:
         return line
-    return "\n".join(
-        [f"{name}(", *(f"    {part}," if part not in "/*" else f"    {part}," for part in parts), f"){returns}"]
-    )
+    return "\n".join([f"{name}(", *(f"    {part}," for part in parts), f"){returns}"])
 
 
 def _parameters(parameters: list[inspect.Parameter]) -> Iterator[str]:

@@ -24,6 +24,11 @@ from reference.staging import Files
 
 FOLDER = "reference/primitives"
 _LINES = 40  # of a program that is shown
+_ABOUT = """# Primitives
+
+primax has {count} primitives in {families} families. Each section shows the parameters, the rules and where each is
+written, the derivative where a formula says it, and a program with its StableHLO. `primax rules` and `primax why` show
+the same in a terminal, with the rules of the plugins that you have installed."""
 
 
 def families() -> dict[str, list[Primitive]]:
@@ -62,11 +67,7 @@ def pages(links: Links, files: Files) -> dict[str, str]:
 def _index(found: dict[str, list[Primitive]]) -> list[str]:
     count = sum(map(len, found.values()))
     lines = [
-        "# Primitives",
-        "",
-        f"primax has {count} primitives in {len(found)} families. Each section shows the parameters, the rules and where",
-        "each is written, the derivative where a formula says it, and a program with its StableHLO. `primax rules` and",
-        "`primax why` show the same in a terminal, with the rules of the plugins that you have installed.",
+        *_ABOUT.format(count=count, families=len(found)).splitlines(),
         "",
         "| family | primitives |",
         "|---|---|",
@@ -114,7 +115,7 @@ def _parameters(primitive: Primitive) -> str:
     declared = primitive._parameters
     if declared is None:
         used = sorted({name for sample in samples_of(primitive) for name in sample.params})
-        return (", ".join(f"`{name}`" for name in used) + " (in its samples)") if used else "none in its samples"
+        return (", ".join(f"`{name}`" for name in used) + " in its samples") if used else "none in its samples"
     if not declared:
         return "none"
     return ", ".join(f"`{name}`{_type(kind)}" for name, kind in declared.items())
@@ -154,7 +155,8 @@ def _rules(primitive: Primitive, page: str, files: Files) -> list[str]:
             lines.append(f"| {kind} | missing | |")
         elif not cell.sources:
             absent.append(kind)
-    return [*lines, "", f"Not needed: {', '.join(absent)}.", ""] if absent else [*lines, ""]
+    kinds = ", ".join(f"[{kind}]({relative(f'reference/rules.md#{kind}', page)})" for kind in absent)
+    return [*lines, "", f"It needs no rule of these kinds: {kinds}.", ""] if absent else [*lines, ""]
 
 
 def _written(file: str, line: int, page: str, files: Files) -> str:

@@ -9,13 +9,17 @@ from pathlib import Path
 
 from checkout import ROOT
 
-from reference import modules, primitives, tables
+from reference import checks, modules, primitives, tables
 from reference.linking import Links
 from reference.staging import DOCS, Files
 
 
-def write(folder: Path) -> Path:
-    """Write the pages to `folder/docs`, where they changed, and return the configuration for them."""
+def write(folder: Path) -> tuple[Path, list[str]]:
+    """Write the pages to `folder/docs`, where they changed.
+
+    Returns:
+      The configuration for them, and the faults of the code.
+    """
     files = Files()
     texts = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
     links = Links({})
@@ -36,7 +40,7 @@ def write(folder: Path) -> Path:
     _replace(folder / "docs", pages)
     config = folder / "mkdocs.yml"
     config.write_text(_configuration(reference, list(generated)), encoding="utf-8")
-    return config
+    return config, checks.faults(generated)
 
 
 def _generated(files: Files, links: Links, reference: list[modules.Page], texts: dict[str, str]) -> dict[str, str]:
@@ -70,13 +74,21 @@ def _word(path: str) -> str:
 
 
 def _nav_of_modules(reference: list[modules.Page]) -> list[str]:
-    groups: dict[str, list[str]] = {}
+    """The pages by group; those of a module that has several are a group inside, unless the group has the same name."""
+    groups: dict[str, dict[str, list[modules.Page]]] = {}
     for page in reference:
-        groups.setdefault(_group(page.module), []).append(f"{page.title!r}: {page.path}")
+        groups.setdefault(_group(page.module), {}).setdefault(page.module, []).append(page)
     lines = []
-    for name, rows in groups.items():
-        rows.sort(key=lambda row: not row.endswith("/index.md"))
-        lines += [f"    - {name!r}:", *(f"      - {row}" for row in rows)]
+    for group, members in groups.items():
+        lines.append(f"    - {group!r}:")
+        for module, pages in members.items():
+            title = module.replace("primax.", "px.", 1) if not module.startswith("primax.extend") else module
+            indent = " " * 6
+            if len(pages) > 1 and title != group:
+                lines.append(f"{indent}- {title!r}:")
+                indent += "  "
+            for page in sorted(pages, key=lambda page: (not page.path.endswith("/index.md"), page.chapter)):
+                lines.append(f"{indent}- {page.chapter.replace('_', ' ') or title!r}: {page.path}")
     return lines
 
 
@@ -86,11 +98,11 @@ def _group(module: str) -> str:
     if module.startswith("primax.extend.provisional"):
         return "primax.extend.provisional"
     parts = module.split(".")
-    if len(parts) > 1 and parts[1] in ("numpy", "lax", "nn", "random", "scipy", "experimental", "example_libraries"):
+    if parts[1:] and parts[1] in ("numpy", "lax", "nn", "random", "scipy", "experimental", "example_libraries"):
         return f"px.{parts[1]}"
     if parts[1:2] == ["extend"]:
         return "primax.extend"
-    return "px and its modules"
+    return "primax" if not parts[1:] else "Further modules"
 
 
 def _replace(folder: Path, pages: dict[str, str | bytes]) -> None:

@@ -25,7 +25,24 @@ _PAGES = {
     "Options": "options",
     "Commands": "commands",
     "JAX's names": "jax-names",
+    "JAX's names, further modules": "jax-names-further",
 }
+_ABOUT_RULES = """# Kinds of rules
+
+Transformations find the rules of a primitive in tables, one for each kind. The [plugin
+reference](../authors/plugins.md#rules) says what uses each kind, and each [primitive](primitives/index.md) has a table
+of its rules. A kind that is experimental may change in a minor release."""
+
+_ABOUT_OPTIONS = """# Options
+
+`px.config.update(name, value)` sets an option for the process, and its environment variable sets it before primax is
+imported. Most options are also names of `primax`: `with px.debug_nans(True):` sets one for a block, in the current
+thread. If a variable is not set, primax reads the one that begins with `JAX_` instead. The [plugin
+reference](../authors/plugins.md#the-environment) lists the other variables."""
+
+_ABOUT_NAMES = """What primax has for each public name of JAX. A name without an arrow is the same except for the first
+word: `jax.jit` is `primax.jit`. {other} have a page of their own. [Porting from JAX](porting.md) says how programs are
+rewritten, or run as they are."""
 
 
 def nav() -> list[str]:
@@ -35,7 +52,8 @@ def nav() -> list[str]:
 
 def pages(links: Links) -> dict[str, str]:
     """The texts of the pages by path."""
-    made = {"rules": _rules(), "options": _options(), "commands": _commands(), "jax-names": _jax_names(links)}
+    made = {"rules": _rules(), "options": _options(), "commands": _commands(), "jax-names": _jax_names(links, False)}
+    made["jax-names-further"] = _jax_names(links, True)
     return {f"{FOLDER}/{name}.md": "\n".join(lines) for name, lines in made.items()}
 
 
@@ -45,11 +63,7 @@ def _cell(text: str) -> str:
 
 def _rules() -> list[str]:
     lines = [
-        "# Kinds of rules",
-        "",
-        "Transformations find the rules of a primitive in tables, one for each kind. [Rules](../authors/plugins.md#rules)",
-        "says what uses each kind, and each [primitive](primitives/index.md) has a table of its rules. A kind that is",
-        "experimental may change in a minor release.",
+        *_ABOUT_RULES.splitlines(),
         "",
         "| kind | rule | primitives with one | without one |",
         "|---|---|---|---|",
@@ -69,12 +83,7 @@ def _rules() -> list[str]:
 
 def _options() -> list[str]:
     lines = [
-        "# Options",
-        "",
-        "`px.config.update(name, value)` sets an option for the process, its variable of the environment sets it before",
-        "primax is imported, and `with px.config.name(value):` sets it for a block of the current thread. A variable that",
-        "is not set is read under its name in JAX. [The environment](../authors/plugins.md#the-environment) lists further",
-        "variables, which concern plugins and processes.",
+        *_ABOUT_OPTIONS.splitlines(),
         "",
     ]
     for name, option in sorted(options.items()):
@@ -113,30 +122,38 @@ def _help(command: str) -> str:
     return written.getvalue().rstrip()
 
 
-def _jax_names(links: Links) -> list[str]:
-    page = f"{FOLDER}/jax-names.md"
+_FURTHER = re.compile(r"jax\.(?:experimental|extend|example_libraries|interpreters|_src|core|lib|api_util|tree_util)\b")
+
+
+def _jax_names(links: Links, further: bool) -> list[str]:
+    page = f"{FOLDER}/{'jax-names-further' if further else 'jax-names'}.md"
+    other = "[The other modules](jax-names.md)" if further else "[Its further modules](jax-names-further.md)"
     lines = [
-        "# JAX's names",
+        f"# JAX's names{', further modules' if further else ''}",
         "",
-        "What primax has for each public name of JAX. Names without an arrow are the same but for the first word: `jax.jit`",
-        "is `primax.jit`. [Porting from JAX](porting.md) says how programs are rewritten or run as they are.",
+        *_ABOUT_NAMES.format(other=other).splitlines(),
         "",
     ]
     for module, names in public_names().items():
-        same, other, absent = [], [], []
-        for name in names:
-            path = ported_path(f"{module}.{name}") or ""
-            place = links.place(path) if path else ""
-            shown = f"[`{name}`]({relative(place, page)})" if place else f"`{name}`"
-            if not path or not path.startswith("primax"):
-                absent.append(f"`{name}`" + (f" → `{path}`" if path else ""))
-            elif path == re.sub("^jax", "primax", f"{module}.{name}"):
-                same.append(shown)
-            else:
-                target = f"[`{path}`]({relative(place, page)})" if place else f"`{path}`"
-                other.append(f"`{name}` → {target}")
-        lines += [f"## {module}", ""]
-        lines += [", ".join(same) + ".", ""] if same else []
-        lines += [", ".join(other) + ".", ""] if other else []
-        lines += [f"Elsewhere or absent: {', '.join(absent)}.", ""] if absent else []
+        if bool(_FURTHER.match(module)) is further:
+            lines += _module_of_jax(module, names, links, page)
+    return lines
+
+
+def _module_of_jax(module: str, names: tuple[str, ...], links: Links, page: str) -> list[str]:
+    same, other, absent = [], [], []
+    for name in names:
+        path = ported_path(f"{module}.{name}") or ""
+        place = links.place(path) if path else ""
+        if not path or not path.startswith("primax"):
+            absent.append(f"`{name}`" + (f" → `{path}`" if path else ""))
+        elif path == re.sub("^jax", "primax", f"{module}.{name}"):
+            same.append(f"[`{name}`]({relative(place, page)})" if place else f"`{name}`")
+        else:
+            target = f"[`{path}`]({relative(place, page)})" if place else f"`{path}`"
+            other.append(f"`{name}` → {target}")
+    lines = [f"## {module}", ""]
+    lines += [", ".join(same) + ".", ""] if same else []
+    lines += [", ".join(other) + ".", ""] if other else []
+    lines += [f"Of other packages, or absent: {', '.join(absent)}.", ""] if absent else []
     return lines

@@ -1,0 +1,52 @@
+"""What fails the site beside broken links: names that no page describes, and docstrings with wrong entries."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from reference import docstrings
+from reference.names import Entry, entries
+
+_ANCHOR = re.compile(r"\{ #([^ }]+) \}|<span id=\"([^\"]+)\">")
+
+
+def faults(pages: Mapping[str, str]) -> list[str]:
+    """All faults, each in one line.
+
+    Args:
+      pages: the texts of the pages that are made from the code, by path.
+    """
+    return [*undescribed(entries(), pages.values()), *wrong_entries(entries().values())]
+
+
+def undescribed(names: Iterable[str], pages: Iterable[str]) -> Iterator[str]:
+    """The public names that no page has an anchor for."""
+    anchors = {one or other for text in pages for one, other in _ANCHOR.findall(text)}
+    for name in names:
+        if name not in anchors:
+            yield f"{name}: no page of the reference describes it"
+
+
+def wrong_entries(objects: Iterable[Entry]) -> Iterator[str]:
+    """The entries of parameters in docstrings that are no parameters."""
+    for entry in {id(entry): entry for entry in objects}.values():
+        if entry.is_own and callable(entry.value):
+            yield from wrong_parameters(entry.path, entry.value)
+
+
+def wrong_parameters(path: str, function: object) -> Iterator[str]:
+    """The entries of parameters in the docstring of one function or class that are no parameters of it."""
+    told = docstrings.parsed(docstrings.docstring(function)).sections.get("Args", "")
+    if not told or not callable(function):
+        return
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return
+    if list(parameters) == ["args", "kwargs"]:  # of a class whose metaclass passes all on
+        return
+    for name in docstrings.described(told):
+        if name not in parameters:
+            yield f"{path}: the docstring has an entry {name!r}, and there is no such parameter"
