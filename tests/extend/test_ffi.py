@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -368,3 +370,16 @@ def test_the_example_package_is_found_when_its_primitive_is_bound(site: Path) ->
 def test_a_capsule_is_made_of_functions_pointers_and_addresses_alone(funcptr: Any) -> None:
     with pytest.raises(TypeError, match=r"^pycapsule: funcptr must be a function or pointer of ctypes, or an address"):
         ffi.pycapsule(funcptr)
+
+
+def test_the_program_of_the_page_compiles_and_prints_what_the_page_shows(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "authors" / "foreign-functions.md").read_text(encoding="utf-8")
+    source, command, program, printed = (
+        re.search(rf"^```{kind}\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)[1]  # type: ignore[index]
+        for kind in ("cpp", "sh", "python", "text")
+    )
+    (tmp_path / "scale.cc").write_text(source)
+    (tmp_path / "scale.py").write_text(program)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    run(["sh", "-c", command], tmp_path, PATH=path)
+    assert run([sys.executable, "scale.py"], tmp_path).stdout == printed.replace("/home/me", str(tmp_path))
