@@ -64,7 +64,7 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
     "docs/authors/generators.md": {"jitter": BY_THE_PAGE},
     "docs/authors/programs.md": {"fixed_point": BY_THE_PAGE},
     "docs/authors/effects.md": {
-        "push": "it takes a reference, which a sample does not hold",
+        "track": BY_THE_PAGE,
         "report": [Sample([X], {"label": "x"})],
         "silent": "it shows how a mistake is found",
         "wrong": "it shows how a mistake is found",
