@@ -94,7 +94,11 @@ def test_a_page_shows_what_commands_print(
 
 
 def test_the_page_shows_every_command() -> None:
-    shown = {command.split()[1] for command, _ in examples(ROOT / "docs" / "reference" / "command-line.md") if "primax" in command}
+    shown = {
+        command.split()[1]
+        for command, _ in examples(ROOT / "docs" / "reference" / "command-line.md")
+        if "primax" in command
+    }
     assert shown == {"--help", *NAMES}
 
 

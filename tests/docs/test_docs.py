@@ -39,7 +39,9 @@ def test_the_examples_of_a_document_run(path, monkeypatch):
 
 
 def test_the_page_on_errors_has_a_section_for_each_class():
-    sections = re.findall("^## (.*)$", (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8"), re.MULTILINE)
+    sections = re.findall(
+        "^## (.*)$", (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert sorted(sections) == sorted(px.errors.__all__)
     classes = [getattr(px.errors, name) for name in sections]
     assert {kind.__module__ for kind in classes} <= {"primax.errors", px.errors.XlaError.__module__}
