@@ -72,10 +72,17 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
     "docs/kernel/how-it-works.md": {
         "scale": [Sample([X], {"factor": factor}, reference=lambda x, *, factor: factor * x) for factor in (3.0, 0.5)]
     },
+    "docs/authors/sharding.md": {
+        "center": BY_THE_PAGE,
+        "product": BY_THE_PAGE,
+        "flip": BY_THE_PAGE,
+        "lost": "it shows how a mistake is found",
+        "misspelt": "it shows how a mistake is found",
+        "torn": "it shows how a mistake is found",
+    },
     "docs/authors/plugins.md": {
         "labelled": "it shows the JVP rule of what holds a program",
         "sinc": [Sample([X])],
-        "center": "it shows a sharding rule, and has neither derivatives nor batches",
     },
     "docs/reference/porting.md": {"mine": "it shows how a primitive is claimed, and has an impl alone"},
     "docs/start/first-primitive.md": {
