@@ -70,7 +70,9 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "wrong": "it shows how a mistake is found",
     },
     "docs/kernel/how-it-works.md": {
-        "scale": [Sample([X], {"factor": factor}, reference=lambda x, *, factor: factor * x) for factor in (3.0, 0.5)]
+        "scale": [Sample([X], {"factor": factor}, reference=lambda x, *, factor: factor * x) for factor in (3.0, 0.5)],
+        "untyped": "it shows what is missing",
+        "wrong": "it shows how a mistake is found",
     },
     "docs/authors/sharding.md": {
         "center": BY_THE_PAGE,
@@ -123,6 +125,11 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "tag": "as repeat",
         "twice": "it shows what is missing",
     },
+    "docs/kernel/add-a-family.md": {
+        "cube": [Sample([X], reference=lambda x: x**3)],
+        "wrong": "it shows how a mistake is found",
+    },
+    "docs/kernel/running.md": {"halve": "it shows what is missing", "double": "it shows how a mistake is found"},
     "docs/interpreters/rewriting.md": {"bell": [Sample([X])]},
 }
 

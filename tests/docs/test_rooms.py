@@ -24,7 +24,7 @@ def test_rooms_import_only_those_below() -> None:
 
 @pytest.mark.parametrize("room", ["core", "interpreters", "interpreters/runtime"])
 def test_the_guide_names_every_file_of_the_kernel(room: str) -> None:
-    text = (ROOT / "docs" / "kernel" / "how-it-works.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "kernel" / "rooms.md").read_text(encoding="utf-8")
     table = re.search(rf"files of `{room}/` \|\n(.*?)\n\n", text, re.DOTALL)
     assert table is not None
     named = set(re.findall(r"`([\w/]+)`", table[1]))
