@@ -34,6 +34,12 @@ def print_environment_info(return_string: bool = False) -> str | None:
 
     Args:
       return_string: whether to return the text instead of printing it.
+
+    Examples:
+      >>> import primax as px
+      >>> text = px.print_environment_info(return_string=True)
+      >>> "jaxlib" in text, "python" in text.lower()
+      (True, True)
     """
     text = without_colours(env.text(env.environment()))
     if return_string:

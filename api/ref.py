@@ -106,6 +106,16 @@ def free_ref(ref: Ref) -> None:
 
     Raises:
       TypeError, ValueError: as for `freeze`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> ref = px.new_ref(pnp.zeros(3))
+      >>> px.free_ref(ref)
+      >>> ref[...]
+      Traceback (most recent call last):
+          ...
+      ValueError: a reference of type Ref{f32[3]} must not be used any more: free_ref was called on it
     """
     _ref.free_ref(ref)
 

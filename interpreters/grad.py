@@ -303,7 +303,13 @@ def value_and_grad(
     allow_int: bool = False,
     reduce_axes: Sequence[Hashable] = (),
 ) -> Callable[..., Any]:
-    """A function that returns the value and the gradient of `fun`; see `grad`."""
+    """A function that returns the value and the gradient of `fun`; see `grad`.
+
+    Examples:
+      >>> import primax as px
+      >>> px.value_and_grad(lambda x: (x * x, "note"), has_aux=True)(3.0)
+      ((Array(9., dtype=float32, weak_type=True), 'note'), Array(6., dtype=float32, weak_type=True))
+    """
     _refuse_axes("value_and_grad", reduce_axes)
     return _gradient("value_and_grad", fun, argnums, has_aux, holomorphic, allow_int)
 

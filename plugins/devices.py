@@ -367,6 +367,12 @@ def device_get(x: object) -> Any:
     Returns:
       The same structure, with a NumPy array for each array. Tracers, and arrays of extended dtypes such as keys, are
       kept, too.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.device_get({"a": pnp.arange(2), "b": 3})
+      {'a': array([0, 1], dtype=int32), 'b': 3}
     """
     with runtime.explicit_transfer("get"):
         return tree.tree_map(lambda leaf: np.asarray(leaf) if _has_numbers(leaf) else leaf, x)
@@ -397,7 +403,16 @@ def block_until_ready(x: _T) -> _T:
 
 
 def copy_to_host_async(x: _T) -> _T:
-    """Start copying the arrays of a tree to the host, unless they are there already; returns the tree."""
+    """Start copying the arrays of a tree to the host, unless they are there already; returns the tree.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> x, y = px.copy_to_host_async((pnp.arange(3), pnp.ones(2)))  # both copies are under way
+      >>> np.asarray(x)
+      array([0, 1, 2], dtype=int32)
+    """
     for leaf in tree.tree_leaves(x):
         if callable(start := getattr(leaf, "copy_to_host_async", None)):
             start()

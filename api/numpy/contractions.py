@@ -105,6 +105,13 @@ def einsum_path(
     """The order of products of `einsum`, as pairs of positions, and a report of its cost, which prints as a table.
 
     The arguments are those of `einsum`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> path, text = pnp.einsum_path("ij,jk,kl->il", np.ones((2, 9)), np.ones((9, 9)), np.ones((9, 2)))
+      >>> path
+      [(0, 1), (0, 1)]
     """
     subscripts, arrays = _interleaved(subscripts, operands)
     shapes = [aval_of("einsum_path", x, "operands").shape for x in arrays]

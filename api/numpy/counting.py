@@ -265,6 +265,13 @@ def histogram2d(
 
     Returns:
       The count of each rectangle, and the edges along both axes.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> counts, rows, columns = pnp.histogram2d(pnp.array([0.0, 1.0, 1.0]), pnp.array([0.0, 0.0, 2.0]), bins=2)
+      >>> counts, columns
+      (Array([[1, 0],
+             [1, 1]], dtype=int32), Array([0., 1., 2.], dtype=float32))
     """
     shapes = [aval_of("histogram2d", v, name).shape for v, name in ((x, "x"), (y, "y"))]
     if shapes[0] != shapes[1] or len(shapes[0]) != 1:
@@ -297,6 +304,12 @@ def histogramdd(
 
     Raises:
       ValueError: `bins`, `range` or `weights` has the wrong length.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> counts, edges = pnp.histogramdd(pnp.array([[0.0, 0.0], [1.0, 2.0]]), bins=(1, 2))
+      >>> counts, len(edges)
+      (Array([[1, 1]], dtype=int32), 2)
     """
     columns = list(sample) if isinstance(sample, tuple | list) else list(unstack_p.bind(_points(sample), axis=1))
     if not columns or any(len(aval_of("histogramdd", x, "sample").shape) != 1 for x in columns):

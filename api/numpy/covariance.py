@@ -50,6 +50,14 @@ def cov(
 
     Raises:
       ValueError: an array is of rank 3 or more, or `dtype` is neither floating nor complex.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.cov(pnp.array([[1.0, 3.0], [2.0, 0.0]]))
+      Array([[ 2., -2.],
+             [-2.,  2.]], dtype=float32)
+      >>> pnp.cov(pnp.array([1.0, 3.0]), bias=True)
+      Array(1., dtype=float32)
     """
     parts = [_variables("cov", m, rowvar)]
     if y is not None:  # one row of y is a variable in any case, as in NumPy
@@ -102,7 +110,14 @@ def _variables(function: str, x: Any, rowvar: bool) -> Array:
 
 @one_program("rowvar dtype", named="corrcoef")
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Array:
-    """The correlations of variables. The arguments are those of `cov`."""
+    """The correlations of variables. The arguments are those of `cov`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.corrcoef(pnp.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).round(4)
+      Array([[ 1., -1.],
+             [-1.,  1.]], dtype=float32)
+    """
     parts = promote("corrcoef", *([x] if y is None else [x, y]), to=to_inexact)
     out_dtype = get_aval(parts[0]).dtype if dtype is None else read_dtype(dtype, "corrcoef")
     if is_half(out_dtype):

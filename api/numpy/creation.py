@@ -462,6 +462,11 @@ def full_like(
       device: the device or sharding of the result. If None, it is that of `a` if this is a committed array of the same
         shape, outside of traces; otherwise the result is uncommitted on the default device.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.full_like(pnp.array([1, 2]), 2.7)  # in the dtype of the array
+      Array([2, 2], dtype=int32)
     """
     if out_sharding is not None:
         return resharded("full_like", full_like(a, fill_value, dtype, shape, device=device), out_sharding)
@@ -476,7 +481,13 @@ def zeros_like(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """An array of zeros, with the shape and dtype of another. The arguments are those of `full_like`."""
+    """An array of zeros, with the shape and dtype of another. The arguments are those of `full_like`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.zeros_like(pnp.array([1, 2]), dtype="float16", shape=(3,))
+      Array([0., 0., 0.], dtype=float16)
+    """
     if out_sharding is not None:
         return resharded("zeros_like", zeros_like(a, dtype, shape, device=device), out_sharding)
     return _like("zeros_like", a, 0, dtype, shape, device)
@@ -490,7 +501,15 @@ def ones_like(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """An array of ones, with the shape and dtype of another. The arguments are those of `full_like`."""
+    """An array of ones, with the shape and dtype of another. The arguments are those of `full_like`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.ones_like(px.ShapeDtypeStruct((2,), np.int8))
+      Array([1, 1], dtype=int8)
+    """
     if out_sharding is not None:
         return resharded("ones_like", ones_like(a, dtype, shape, device=device), out_sharding)
     return _like("ones_like", a, 1, dtype, shape, device)
@@ -503,12 +522,26 @@ def empty_like(
     *,
     device: DeviceLike | None = None,
 ) -> Array:
-    """An array of zeros; NumPy leaves its values unspecified. The arguments are those of `full_like`."""
+    """An array of zeros; NumPy leaves its values unspecified. The arguments are those of `full_like`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.empty_like(pnp.ones((2, 3), np.int8)).dtype
+      dtype('int8')
+    """
     return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
 def copy(a: object, order: str | None = None) -> Array:
-    """A copy of an array. `order` is ignored, as in `asarray`."""
+    """A copy of an array. `order` is ignored, as in `asarray`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> x = pnp.arange(3)
+      >>> pnp.copy(x) is x, pnp.asarray(x) is x
+      (False, True)
+    """
     return _array("copy", a, None, order, True, None)
 
 
@@ -523,6 +556,12 @@ def frombuffer(buffer: object, dtype: DTypeLike = float, count: int = -1, offset
 
     Raises:
       ValueError: the buffer is too small, or its size is not a multiple of an element's size.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.frombuffer(b"abc", dtype=np.uint8, offset=1)
+      Array([98, 99], dtype=uint8)
     """
     read_dtype(dtype, "frombuffer")
     # Before Python 3.12, arrays do not support the buffer protocol.
@@ -538,6 +577,12 @@ def fromiter(iterable: Iterable[ArrayLike], dtype: DTypeLike, count: int = -1) -
       iterable: the numbers.
       dtype: the dtype of the result.
       count: the number of elements to take; -1 for all.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.fromiter((i * i for i in range(4)), dtype=np.int32)
+      Array([0, 1, 4, 9], dtype=int32)
     """
     with naming("fromiter"):
         return asarray(np.fromiter(iterable, np.dtype(read_dtype(dtype, "fromiter")), count))
@@ -554,6 +599,12 @@ def from_dlpack(x: object, /, *, device: DeviceLike | None = None, copy: bool | 
     Raises:
       TypeError: `x` lacks these methods.
       ValueError: `copy` is False and a copy is needed.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.from_dlpack(np.arange(3, dtype=np.int32))
+      Array([0, 1, 2], dtype=int32)
     """
     return runtime.from_dlpack(x, device, copy)
 
@@ -619,7 +670,13 @@ def empty(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """An array of zeros; NumPy leaves its values unspecified. The arguments are those of `zeros`."""
+    """An array of zeros; NumPy leaves its values unspecified. The arguments are those of `zeros`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.empty((2,), "int8")  # the elements are zeros, since programs have no uninitialized memory
+      Array([0, 0], dtype=int8)
+    """
     if out_sharding is not None:
         return resharded("empty", empty(shape, dtype, device=device), out_sharding)
     return _filled("empty", shape, 0, dtype, device)

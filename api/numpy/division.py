@@ -28,6 +28,11 @@ def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Args:
       x, y: arrays or numbers, real, of shapes that broadcast together.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.fmod(pnp.array([7, -7]), 3)  # the sign is that of the dividend
+      Array([ 1, -1], dtype=int32)
     """
     x, y = operands("fmod", x, y, to=to_number)
     require_real("fmod", x)
@@ -49,6 +54,11 @@ def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Args:
       x, y: arrays or numbers, real, of shapes that broadcast together.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.mod(pnp.array([7, -7]), 3), pnp.mod(7, -3)  # the sign is that of the divisor
+      (Array([1, 2], dtype=int32), Array(-2, dtype=int32, weak_type=True))
     """
     x, y = operands("remainder", x, y, to=to_number)
     require_real("remainder", x)
@@ -104,6 +114,11 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Args:
       x, y: arrays or numbers, real, of shapes that broadcast together.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.floor_divide(pnp.array([7, -7]), 2), pnp.floor_divide(-7.0, 2.0)
+      (Array([ 3, -4], dtype=int32), Array(-4., dtype=float32, weak_type=True))
     """
     x, y = operands("floor_divide", x, y, to=to_number)
     require_real("floor_divide", x)
@@ -145,6 +160,11 @@ def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Any, Any]:
 
     Args:
       x, y: arrays or numbers, real, of shapes that broadcast together.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.divmod(pnp.array([7, -7]), 3)
+      (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
     """
     x, y = operands("divmod", x, y, to=to_number)
     require_real("divmod", x)
@@ -160,6 +180,13 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Raises:
       TypeError: x holds integers and y is a negative int, or the shapes do not broadcast.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.power(pnp.array([2, 3]), 2), pnp.power(2.0, pnp.array([-1, 0]))
+      (Array([4, 9], dtype=int32), Array([0.5, 1. ], dtype=float32))
+      >>> pnp.power(0, 0)
+      Array(1, dtype=int32, weak_type=True)
     """
     aval = aval_of("power", x, 0)
     if isinstance(y, int) or (isinstance(y, np.generic) and y.dtype.kind in "iu"):  # timedelta64 is np.integer
@@ -236,6 +263,11 @@ def reciprocal(x: ArrayLike, /) -> Array:
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.reciprocal(pnp.array([2.0, -0.0]))
+      Array([ 0.5, -inf], dtype=float32)
     """
     (x,) = promote("reciprocal", x, to=to_inexact)
     return arithmetic.integer_pow_p.bind(x, y=-1)
@@ -247,5 +279,10 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Args:
       x, y: arrays or numbers, of shapes that broadcast together.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.float_power(pnp.array([1, 4]), -1)
+      Array([1.  , 0.25], dtype=float32)
     """
     return exponential.pow_p.bind(*operands("float_power", x, y, to=to_inexact))

@@ -116,6 +116,14 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice | Sequence[int], values: Array
 
     Raises:
       IndexError: a position is out of range.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.insert(pnp.array([1, 2, 3]), pnp.array([0, 3]), pnp.array([10, 20]))
+      Array([10,  1,  2,  3, 20], dtype=int32)
+      >>> pnp.insert(pnp.array([[1, 2], [3, 4]]), 1, 9, axis=1)
+      Array([[1, 9, 2],
+             [3, 9, 4]], dtype=int32)
     """
     aval_of("insert", arr, "arr")
     x = ravel(arr) if axis is None else asarray(arr)
@@ -183,6 +191,17 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
     Raises:
       NotImplementedError: `inplace` or `wrap` is True.
       ValueError: `a` is of rank 0 or 1, or is of rank 3 or more and has axes of different lengths.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.fill_diagonal(pnp.zeros((2, 3), np.int32), pnp.array([5, 6]), inplace=False)
+      Array([[5, 0, 0],
+             [0, 6, 0]], dtype=int32)
+      >>> pnp.fill_diagonal(pnp.zeros((2, 3)), 1)
+      Traceback (most recent call last):
+          ...
+      NotImplementedError: fill_diagonal: inplace and wrap must be False: arrays are immutable
     """
     if inplace or wrap:
         raise NotImplementedError("fill_diagonal: inplace and wrap must be False: arrays are immutable")
@@ -264,6 +283,11 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
 
     Raises:
       TypeError: `a` is neither boolean nor integer.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.packbits(pnp.array([1, 0, 1])), pnp.packbits(pnp.array([1, 0, 1]), bitorder="little")
+      (Array([160], dtype=uint8), Array([5], dtype=uint8))
     """
     aval = aval_of("packbits", a)
     big = _bit_order("packbits", bitorder)
@@ -293,6 +317,12 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, 
 
     Raises:
       TypeError: `a` is not of dtype uint8.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.unpackbits(pnp.array([5], np.uint8), count=-2)
+      Array([0, 0, 0, 0, 0, 1], dtype=uint8)
     """
     aval = aval_of("unpackbits", a)
     big = _bit_order("unpackbits", bitorder)

@@ -286,6 +286,13 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
     Raises:
       ValueError: `axis` is out of range, `n` is below 1, or `norm` is unknown.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.fft.hfft(pnp.array([1.0, 0.0, 0.0]))
+      Array([1., 1., 1., 1.], dtype=float32)
+      >>> pnp.fft.hfft(pnp.ones(3), 5).shape
+      (5,)
     """
     _check_norm("hfft", norm)
     return _transform_axis("hfft", IRFFT, conjugate(a), n, axis, _OPPOSITES[norm])
@@ -303,6 +310,11 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     Raises:
       TypeError: `a` is complex.
       ValueError: `axis` is out of range, `n` is below 1, or `norm` is unknown.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.fft.ihfft(pnp.array([4.0, 0.0, 0.0, 0.0])).real
+      Array([1., 1., 1.], dtype=float32)
     """
     _check_norm("ihfft", norm)
     return conj_p.bind(_transform_axis("ihfft", RFFT, a, n, axis, _OPPOSITES[norm]))
@@ -333,7 +345,13 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devic
 
 
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Array:
-    """The frequencies of the points of `rfft`. Arguments and errors are those of `fftfreq`."""
+    """The frequencies of the points of `rfft`. Arguments and errors are those of `fftfreq`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.fft.rfftfreq(4), pnp.fft.rfftfreq(5, d=0.1).shape
+      (Array([0.  , 0.25, 0.5 ], dtype=float32), (3,))
+    """
     dtype = _frequency_dtype("rfftfreq", dtype)
     count = _number("rfftfreq", n)
     return _per_sample(counted(count // 2 + 1, 0, 1, dtypes.to_inexact_dtype(dtype)), count, d, dtype, device)
@@ -360,12 +378,23 @@ def fftshift(x: ArrayLike, axes: Axes | None = None) -> Array:
 
     Raises:
       ValueError: an axis is out of range or repeated.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.fft.fftshift(pnp.arange(5))
+      Array([3, 4, 0, 1, 2], dtype=int32)
     """
     return _shifted("fftshift", x, axes, lambda size: size // 2)
 
 
 def ifftshift(x: ArrayLike, axes: Axes | None = None) -> Array:
-    """The inverse of `fftshift`, which takes the same arguments."""
+    """The inverse of `fftshift`, which takes the same arguments.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.fft.ifftshift(pnp.fft.fftshift(pnp.arange(5)))  # for an odd number of points, fftshift twice is not this
+      Array([0, 1, 2, 3, 4], dtype=int32)
+    """
     return _shifted("ifftshift", x, axes, lambda size: -(size // 2))
 
 

@@ -81,6 +81,11 @@ def copysign(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Args:
       x, y: arrays or numbers, real, of shapes that broadcast together.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.copysign(pnp.array([1, 2]), pnp.array([-0.0, 3.0]))
+      Array([-1.,  2.], dtype=float32)
     """
     x, y = operands("copysign", x, y, to=to_inexact)
     require_real("copysign", x)
@@ -94,6 +99,11 @@ def heaviside(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Args:
       x, y: arrays or numbers, real, of shapes that broadcast together.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.heaviside(pnp.array([-1.0, 0.0, 2.0]), 0.5)
+      Array([0. , 0.5, 1. ], dtype=float32)
     """
     x, y = operands("heaviside", x, y, to=to_inexact)
     require_real("heaviside", x)
@@ -109,6 +119,12 @@ def hypot(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Args:
       x, y: arrays or numbers, real, of shapes that broadcast together.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.hypot(pnp.float32(3e30), pnp.float32(4e30)) < np.inf  # the squares would overflow
+      Array(True, dtype=bool)
     """
     x, y = operands("hypot", x, y, to=to_inexact)
     require_real("hypot", x)
@@ -204,6 +220,14 @@ def sinc(x: ArrayLike, /) -> Array:
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> pnp.sinc(0.0)
+      Array(1., dtype=float32, weak_type=True)
+      >>> px.grad(pnp.sinc)(0.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     (x,) = promote("sinc", x, to=to_inexact)
     if dtypes.is_complex(get_aval(x).dtype):
@@ -241,6 +265,14 @@ def i0(x: ArrayLike) -> Array:
 
     Args:
       x: an array or a number, real.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.grad(pnp.i0)(0.0)
+      Array(0., dtype=float32, weak_type=True)
+      >>> pnp.i0(pnp.array([1, -1])).dtype
+      dtype('float32')
     """
     (x,) = promote("i0", x, to=to_inexact)
     require_real("i0", x)
@@ -299,6 +331,12 @@ def spacing(x: ArrayLike, /) -> Array:
 
     Args:
       x: an array or a number, real.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.spacing(pnp.float32(1.0)) == np.finfo(np.float32).eps, pnp.spacing(pnp.float32(-1.0)) < 0
+      (Array(True, dtype=bool), Array(True, dtype=bool))
     """
     (x,) = promote("spacing", x, to=to_inexact)
     require_real("spacing", x)
@@ -336,6 +374,12 @@ def bitwise_count(x: ArrayLike, /) -> Array:
 
     Args:
       x: an array or a number, of a boolean or integer dtype.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.bitwise_count(pnp.array([7, -1, 0], np.int8))
+      Array([3, 1, 0], dtype=uint8)
     """
     aval = aval_of("bitwise_count", x)
     if dtypes.is_bool(aval.dtype):
@@ -377,6 +421,11 @@ def ldexp(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Raises:
       TypeError: x is complex, or y is not of an integer dtype.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.ldexp(pnp.array([1.0, 3.0]), pnp.array([-1, 2]))
+      Array([ 0.5, 12. ], dtype=float32)
     """
     (x,) = promote("ldexp", x, to=to_inexact)
     require_real("ldexp", x)
@@ -404,6 +453,11 @@ def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
 
     Args:
       x: an array or a number, real.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.frexp(pnp.array([8.0, -0.75, 0.0]))
+      (Array([ 0.5 , -0.75,  0.  ], dtype=float32), Array([4, 0, 0], dtype=int32))
     """
     (x,) = promote("frexp", x, to=to_inexact)
     require_real("frexp", x)
@@ -458,6 +512,11 @@ def piecewise(
 
     Raises:
       ValueError: `funclist` does not have as many entries as `condlist`, or one more.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.piecewise(pnp.array([-2, 0, 3]), [pnp.array([True, False, False])], [lambda x: -x, 10])
+      Array([ 2, 10, 10], dtype=int32)
     """
     if isinstance(condlist, list | tuple) or aval_of("piecewise", condlist, "condlist").shape:
         rows: Any = condlist

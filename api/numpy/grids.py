@@ -124,6 +124,14 @@ def ix_(*args: ArrayLike) -> tuple[Any, ...]:
     Raises:
       ValueError: an array is not of rank 1.
       ConcretizationTypeError: a boolean array is traced.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> x = pnp.arange(9).reshape(3, 3)
+      >>> x[pnp.ix_(np.array([0, 2]), np.array([True, False, True]))]
+      Array([[0, 2],
+             [6, 8]], dtype=int32)
     """
     out = []
     for i, x in enumerate(args):
@@ -142,6 +150,12 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
     Args:
       n: the length.
       ndim: the number of axes.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> rows, columns = pnp.diag_indices(3)
+      >>> pnp.zeros((3, 3)).at[rows, columns].set(7).sum()
+      Array(21., dtype=float32)
     """
     n, ndim = read_size("diag_indices", "n", n), read_size("diag_indices", "ndim", ndim)
     positions = from_host(np.arange(n, dtype=dtypes.default_int_dtype()))
@@ -153,6 +167,12 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Any, ...]:
 
     Raises:
       ValueError: the axes have different lengths, or there are fewer than two.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> x = pnp.arange(9).reshape(3, 3)
+      >>> x[pnp.diag_indices_from(x)]
+      Array([0, 4, 8], dtype=int32)
     """
     shape = aval_of("diag_indices_from", arr).shape
     if len(shape) < 2 or len(set(shape)) > 1:

@@ -133,18 +133,37 @@ def _all(function: str, raised: Any, tup: Any, dtype: Any, axis: int) -> Array:
 
 
 def vstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
-    """Concatenate along the first axis; vectors become rows. The arguments are those of `concatenate`."""
+    """Concatenate along the first axis; vectors become rows. The arguments are those of `concatenate`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.vstack((pnp.arange(2), pnp.ones((2, 2)))).shape
+      (3, 2)
+    """
     return _all("vstack", atleast_2d, tup, dtype, 0)
 
 
 def hstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
-    """Concatenate along the second axis, or vectors along the first. The arguments are those of `concatenate`."""
+    """Concatenate along the second axis, or vectors along the first. The arguments are those of `concatenate`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.hstack((pnp.arange(2), pnp.ones(1))), pnp.hstack((pnp.ones((2, 1)), pnp.ones((2, 3)))).shape
+      (Array([0., 1., 1.], dtype=float32), (2, 4))
+    """
     parts = [atleast_1d(x) for x in _parts("hstack", tup, dtype)]
     return _join(parts, 0 if len(get_aval(parts[0]).shape) == 1 else 1)
 
 
 def dstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
-    """Concatenate along the third axis. The arguments are those of `concatenate`."""
+    """Concatenate along the third axis. The arguments are those of `concatenate`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.dstack((pnp.arange(2), pnp.arange(2)))
+      Array([[[0, 0],
+              [1, 1]]], dtype=int32)
+    """
     return _all("dstack", atleast_3d, tup, dtype, 2)
 
 
@@ -153,6 +172,12 @@ def column_stack(tup: Arrays) -> Array:
 
     Args:
       tup: a sequence of arrays of rank 2 or less.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.column_stack((pnp.arange(3), pnp.ones((3, 2), np.int32))).shape
+      (3, 3)
     """
     parts = []
     for x in _parts("column_stack", tup, None):
@@ -169,6 +194,13 @@ def block(arrays: ArrayLike | Sequence[Any]) -> Array:
 
     Raises:
       ValueError: a list is empty, or the lists have different depths.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.block([[pnp.eye(2), pnp.zeros((2, 1))], [pnp.ones((1, 2)), 7]])
+      Array([[1., 0., 0.],
+             [0., 1., 0.],
+             [1., 1., 7.]], dtype=float32)
     """
     depths = set(_depths(arrays, 0))
     if len(depths) != 1:
@@ -210,6 +242,14 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     Args:
       arr, values: arrays whose shapes agree except along `axis`.
       axis: the axis; None to ravel both first.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.append(pnp.array([[1, 2]]), 3)
+      Array([1, 2, 3], dtype=int32)
+      >>> pnp.append(pnp.array([[1, 2]]), pnp.array([[3, 4]]), axis=0)
+      Array([[1, 2],
+             [3, 4]], dtype=int32)
     """
     return concatenate([arr, values], axis)
 
@@ -272,20 +312,44 @@ def split(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[SupportsInde
 
 
 def array_split(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[SupportsIndex], axis: int = 0) -> list[Any]:
-    """Split an array along an axis; some parts may be longer by 1. The arguments are those of `split`."""
+    """Split an array along an axis; some parts may be longer by 1. The arguments are those of `split`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.array_split(pnp.arange(5), 3)
+      [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32), Array([4], dtype=int32)]
+    """
     return _split("array_split", ary, indices_or_sections, axis, True)
 
 
 def vsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[SupportsIndex]) -> list[Any]:
-    """Split an array along its first axis. The arguments are those of `split`."""
+    """Split an array along its first axis. The arguments are those of `split`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> [part.shape for part in pnp.vsplit(pnp.ones((5, 2)), [2])]
+      [(2, 2), (3, 2)]
+    """
     return _split("vsplit", ary, indices_or_sections, 0, False)
 
 
 def hsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[SupportsIndex]) -> list[Any]:
-    """Split an array along its second axis, or a vector along its first. The arguments are those of `split`."""
+    """Split an array along its second axis, or a vector along its first. The arguments are those of `split`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> [part.shape for part in pnp.hsplit(pnp.ones((2, 4)), 2)], [part.shape for part in pnp.hsplit(pnp.ones(4), 2)]
+      ([(2, 2), (2, 2)], [(2,), (2,)])
+    """
     return _split("hsplit", ary, indices_or_sections, 0 if len(aval_of("hsplit", ary, "ary").shape) == 1 else 1, False)
 
 
 def dsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[SupportsIndex]) -> list[Any]:
-    """Split an array along its third axis. The arguments are those of `split`."""
+    """Split an array along its third axis. The arguments are those of `split`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> [part.shape for part in pnp.dsplit(pnp.ones((2, 2, 4)), [1])]
+      [(2, 2, 1), (2, 2, 3)]
+    """
     return _split("dsplit", ary, indices_or_sections, 2, False)

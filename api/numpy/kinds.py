@@ -33,7 +33,13 @@ issubdtype = dtypes.issubdtype
 
 
 def shape(a: ArrayLike | Sequence[Any]) -> tuple[int, ...]:
-    """The shape of an array or an array-like object."""
+    """The shape of an array or an array-like object.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.shape(3.0), pnp.shape(pnp.ones((2, 3)))
+      ((), (2, 3))
+    """
     own = getattr(a, "shape", None)
     if isinstance(own, tuple) and hasattr(type(a), "__jax_array__"):  # which need not be called for it
         return tuple([integer("shape", "a.shape", size) for size in own])
@@ -45,7 +51,13 @@ def shape(a: ArrayLike | Sequence[Any]) -> tuple[int, ...]:
 
 
 def ndim(a: ArrayLike | Sequence[Any]) -> int:
-    """The number of axes of an array, or of a nested sequence."""
+    """The number of axes of an array, or of a nested sequence.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.ndim(3.0), pnp.ndim(pnp.ones((2, 3)))
+      (0, 2)
+    """
     return len(shape(a))
 
 
@@ -58,6 +70,11 @@ def size(a: ArrayLike | Sequence[Any], axis: Axes | None = None) -> int:
 
     Raises:
       ValueError: an axis is out of range or repeated.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.size(pnp.ones((2, 3))), pnp.size(pnp.ones((2, 3)), axis=1)
+      (6, 3)
     """
     sizes = shape(a)
     if axis is None:
@@ -98,6 +115,14 @@ def can_cast(from_: DTypeLike | ArrayLike, to: DTypeLike | ArrayLike, casting: s
     Args:
       from_, to: dtypes.
       casting: "no", "equiv", "safe", "same_kind" or "unsafe".
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.can_cast(np.int32, np.float32), pnp.can_cast(np.int16, np.float32)
+      (False, True)
+      >>> pnp.can_cast(np.float32, np.int32, "unsafe")
+      True
     """
     source, target = numpy_dtype("can_cast", "from_", from_), numpy_dtype("can_cast", "to", to)
     with naming("can_cast"):
@@ -105,7 +130,13 @@ def can_cast(from_: DTypeLike | ArrayLike, to: DTypeLike | ArrayLike, casting: s
 
 
 def isscalar(element: object) -> bool:
-    """Whether a value is a number or an array of rank 0."""
+    """Whether a value is a number or an array of rank 0.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.isscalar(3.0), pnp.isscalar(pnp.array(3.0)), pnp.isscalar(pnp.ones(1))
+      (True, True, False)
+    """
     if hasattr(type(element), "__jax_array__"):
         element = unwrap(element)
     if isinstance(element, Array | Tracer):
@@ -114,12 +145,24 @@ def isscalar(element: object) -> bool:
 
 
 def iterable(y: object) -> bool:
-    """Whether a value can be iterated over."""
+    """Whether a value can be iterated over.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.iterable(pnp.ones(2)), pnp.iterable(pnp.array(1.0))
+      (True, False)
+    """
     return y.ndim > 0 if isinstance(y, Array | Tracer) else bool(np.iterable(y))
 
 
 def iscomplexobj(x: object) -> bool:
-    """Whether an array or a number has a complex dtype."""
+    """Whether an array or a number has a complex dtype.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.iscomplexobj(pnp.array([1 + 0j])), pnp.iscomplexobj(pnp.array([1.0]))
+      (True, False)
+    """
     if x is None:
         return False
     if isinstance(x, list | tuple):
@@ -129,7 +172,13 @@ def iscomplexobj(x: object) -> bool:
 
 
 def isrealobj(x: object) -> bool:
-    """Whether an array or a number does not have a complex dtype."""
+    """Whether an array or a number does not have a complex dtype.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.isrealobj(pnp.array([1 + 0j])), pnp.isrealobj(3)
+      (False, True)
+    """
     return not iscomplexobj(x)
 
 
@@ -154,6 +203,12 @@ def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...
 
     Raises:
       ValueError: a string is not a kind.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.isdtype(np.int8, "signed integer"), pnp.isdtype(np.int8, ("bool", np.int8)), pnp.isdtype(np.bool_, "numeric")
+      (True, True, False)
     """
     own = numpy_dtype("isdtype", "dtype", dtype)
     for one in kind if isinstance(kind, tuple) else (kind,):

@@ -293,6 +293,11 @@ def vdot(
 
     Raises:
       TypeError: the sizes differ.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.vdot(pnp.array([1j, 2]), pnp.array([1j, 1])), pnp.vdot(pnp.ones((2, 2)), pnp.ones((2, 2)))
+      (Array(3.+0.j, dtype=complex64), Array(4., dtype=float32))
     """
     aval_of("vdot", a, 0)
     aval_of("vdot", b, 1)
@@ -316,6 +321,11 @@ def inner(
 
     Raises:
       TypeError: the last axes differ in length.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.inner(pnp.ones((2, 3)), pnp.ones((4, 3))).shape, pnp.inner(pnp.arange(3), 2)
+      ((2, 4), Array([0, 2, 4], dtype=int32))
     """
     if not aval_of("inner", a, 0).shape or not aval_of("inner", b, 1).shape:
         return dot(a, b, preferred_element_type=preferred_element_type)
@@ -329,6 +339,11 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     Args:
       a, b: arrays, which are raveled.
       out: None.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.outer(pnp.arange(2), pnp.ones((2, 3))).shape
+      (2, 6)
     """
     if out is not None:
         raise NotImplementedError("outer: out must be None: arrays are immutable")
@@ -415,6 +430,11 @@ def vecdot(
 
     Raises:
       ValueError: the vectors differ in length, or the other axes do not broadcast.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.vecdot(pnp.array([[1j, 0], [1, 2]]), pnp.array([1j, 1]))  # the first one is conjugated
+      Array([1.+0.j, 2.+1.j], dtype=complex64)
     """
     (a, b), preferred = prepared("vecdot", (x1, x2), preferred_element_type)
     a, b = (moveaxis(x, canonical_axis(axis, len(get_aval(x).shape), "vecdot"), -1) for x in (a, b))
@@ -434,6 +454,11 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Raises:
       ValueError: the inner axes differ in length, or the leading axes do not broadcast.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.matvec(pnp.ones((5, 2, 3)), pnp.ones(3)).shape
+      (5, 2)
     """
     (a, b), preferred = prepared("matvec", (x1, x2), None)
     _require_inner("matvec", a, 2, -1, b, 1, -1)
@@ -450,6 +475,11 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Raises:
       ValueError: the inner axes differ in length, or the leading axes do not broadcast.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.vecmat(pnp.array([1j, 0]), pnp.eye(2))  # the vector is conjugated
+      Array([0.-1.j, 0.+0.j], dtype=complex64)
     """
     (a, b), preferred = prepared("vecmat", (x1, x2), None)
     _require_inner("vecmat", a, 1, -1, b, 2, -2)
@@ -471,6 +501,12 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
 
     Args:
       a, b: arrays or numbers.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.kron(pnp.array([[1, 2]]), pnp.array([[1], [10]]))
+      Array([[ 1,  2],
+             [10, 20]], dtype=int32)
     """
     a, b = promote("kron", a, b)
     rank = max(len(get_aval(a).shape), len(get_aval(b).shape))
@@ -493,6 +529,11 @@ def cross(
 
     Raises:
       ValueError: a vector is not of length 2 or 3.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.cross(pnp.array([1, 2]), pnp.array([3, 4])), pnp.cross(pnp.array([1, 0, 0]), pnp.array([0, 1, 0]))
+      (Array(-2, dtype=int32), Array([0, 0, 1], dtype=int32))
     """
     if axis is not None:
         axisa = axisb = axisc = axis

@@ -172,6 +172,12 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
 
     Raises:
       ValueError: the axis is out of range.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.apply_along_axis(lambda row: row[::-1] * 10, 1, pnp.array([[1, 2], [3, 4]]))
+      Array([[20, 10],
+             [40, 30]], dtype=int32)
     """
     check_function("apply_along_axis", "func1d", func1d)
     rank = len(aval_of("apply_along_axis", arr, "arr").shape)
@@ -199,6 +205,11 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: ArrayLike, axes: Axes) -
 
     Raises:
       ValueError: an axis is out of range, or a result has another rank.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.apply_over_axes(pnp.sum, pnp.ones((2, 3, 4)), (0, 2)).shape
+      (1, 3, 1)
     """
     check_function("apply_over_axes", "func", func)
     out = asarray(a)

@@ -65,7 +65,14 @@ def nansum(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The sum of the elements along axes, with NaN as 0. The arguments are those of `sum`."""
+    """The sum of the elements along axes, with NaN as 0. The arguments are those of `sum`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.nansum(pnp.array([2.0, np.nan])), pnp.nansum(pnp.array([np.nan]))
+      (Array(2., dtype=float32), Array(0., dtype=float32))
+    """
     return sum_(_without("nansum", a, 0, axis), axis, dtype, out, keepdims, initial, where)
 
 
@@ -79,7 +86,14 @@ def nanprod(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The product of the elements along axes, with NaN as 1. The arguments are those of `prod`."""
+    """The product of the elements along axes, with NaN as 1. The arguments are those of `prod`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.nanprod(pnp.array([2.0, np.nan])), pnp.nanprod(pnp.array([np.nan]))
+      (Array(2., dtype=float32), Array(1., dtype=float32))
+    """
     return prod(_without("nanprod", a, 1, axis), axis, dtype, out, keepdims, initial, where)
 
 
@@ -110,7 +124,14 @@ def nanmax(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The largest element along axes, ignoring NaN unless all are NaN. The arguments are those of `max`."""
+    """The largest element along axes, ignoring NaN unless all are NaN. The arguments are those of `max`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.nanmax(pnp.array([[1.0, np.nan], [np.nan, np.nan]]), axis=1)
+      Array([ 1., nan], dtype=float32)
+    """
     return _extremum("nanmax", max_, -math.inf, a, axis, out, keepdims, initial, where)
 
 
@@ -123,7 +144,14 @@ def nanmin(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The smallest element along axes, ignoring NaN unless all are NaN. The arguments are those of `max`."""
+    """The smallest element along axes, ignoring NaN unless all are NaN. The arguments are those of `max`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.nanmin(pnp.array([3.0, np.nan, 1.0]))
+      Array(1., dtype=float32)
+    """
     return _extremum("nanmin", min_, math.inf, a, axis, out, keepdims, initial, where)
 
 
@@ -141,6 +169,12 @@ def nanargmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims:
     """The position of the largest element along an axis, ignoring NaN; -1 if all are NaN.
 
     The arguments are those of `argmax`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.nanargmax(pnp.array([np.nan, 2.0, 1.0])), pnp.nanargmax(pnp.array([np.nan]))
+      (Array(1, dtype=int32), Array(-1, dtype=int32))
     """
     return _position("nanargmax", argmax, -math.inf, a, axis, out, keepdims)
 
@@ -150,6 +184,12 @@ def nanargmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims:
     """The position of the smallest element along an axis, ignoring NaN; -1 if all are NaN.
 
     The arguments are those of `argmax`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.nanargmin(pnp.array([[np.nan, 2.0], [1.0, np.nan]]), axis=1)
+      Array([1, 0], dtype=int32)
     """
     return _position("nanargmin", argmin, math.inf, a, axis, out, keepdims)
 
@@ -172,7 +212,14 @@ def nanmean(
     keepdims: bool = False,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The mean of the elements along axes, ignoring NaN. The arguments are those of `mean`."""
+    """The mean of the elements along axes, ignoring NaN. The arguments are those of `mean`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.nanmean(pnp.array([1.0, np.nan, 3.0])), pnp.nanmean(pnp.array([np.nan]))
+      (Array(2., dtype=float32), Array(nan, dtype=float32))
+    """
     aval = _read("nanmean", a, axis)
     if not dtypes.is_inexact(aval.dtype):
         return mean(a, axis, dtype, out, keepdims, where=where)
@@ -190,7 +237,14 @@ def nanvar(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """The variance of the elements along axes, ignoring NaN. The arguments are those of `var`."""
+    """The variance of the elements along axes, ignoring NaN. The arguments are those of `var`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.nanvar(pnp.array([1.0, np.nan, 3.0]), ddof=1)
+      Array(2., dtype=float32)
+    """
     aval = _read("nanvar", a, axis)
     if not dtypes.is_inexact(aval.dtype):
         return var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
@@ -208,18 +262,39 @@ def nanstd(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """The standard deviation of the elements along axes, ignoring NaN. The arguments are those of `var`."""
+    """The standard deviation of the elements along axes, ignoring NaN. The arguments are those of `var`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.nanstd(pnp.array([1.0, np.nan, 3.0]))
+      Array(1., dtype=float32)
+    """
     _read("nanstd", a, axis)
     return exponential.sqrt_p.bind(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
 
 
 @one_program("axis dtype out")
 def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
-    """The cumulative sums of the elements, with NaN as 0. The arguments are those of `cumsum`."""
+    """The cumulative sums of the elements, with NaN as 0. The arguments are those of `cumsum`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.nancumsum(pnp.array([2.0, np.nan, 3.0]))
+      Array([2., 2., 5.], dtype=float32)
+    """
     return cumulated("nancumsum", cumulative.cumsum_p, _without("nancumsum", a, 0, None), axis, dtype, out)
 
 
 @one_program("axis dtype out")
 def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
-    """The cumulative products of the elements, with NaN as 1. The arguments are those of `cumsum`."""
+    """The cumulative products of the elements, with NaN as 1. The arguments are those of `cumsum`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.nancumprod(pnp.array([2.0, np.nan, 3.0]))
+      Array([2., 2., 6.], dtype=float32)
+    """
     return cumulated("nancumprod", cumulative.cumprod_p, _without("nancumprod", a, 1, None), axis, dtype, out)

@@ -100,13 +100,24 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
 
     Raises:
       ValueError: the shorter array does not broadcast.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.polyadd(pnp.array([1, 2, 3]), pnp.array([10]))
+      Array([ 1,  2, 13], dtype=int32)
     """
     return add(*_aligned("polyadd", a1, a2))
 
 
 @one_program("")
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """The difference of two polynomials. The arguments are those of `polyadd`."""
+    """The difference of two polynomials. The arguments are those of `polyadd`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.polysub(pnp.array([1, 2]), pnp.array([1, 0]))  # leading zeros stay
+      Array([0, 2], dtype=int32)
+    """
     return subtract(*_aligned("polysub", a1, a2))
 
 
@@ -125,6 +136,11 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
       a1, a2: the coefficients, arrays of rank 1.
       trim_leading_zeros: whether to remove leading zeros of both factors first, as NumPy does. The arguments must then
         not be traced, since the shape depends on their values.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.polymul(pnp.array([1, 1]), pnp.array([1, -1]))
+      Array([ 1.,  0., -1.], dtype=float32)
     """
     a1, a2 = promote("polymul", *_coefficients("polymul", a1, a2), to=to_inexact)
     if trim_leading_zeros:
@@ -148,6 +164,11 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
 
     Raises:
       ValueError: `m` is negative.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.polyder(pnp.array([1, 2, 3])), pnp.polyder(pnp.array([1, 2, 3]), m=2)
+      (Array([2., 2.], dtype=float32), Array([2.], dtype=float32))
     """
     m = integer("polyder", "m", m)
     if m < 0:
@@ -173,6 +194,11 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
 
     Raises:
       ValueError: `m` is negative, or `k` does not have m elements.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.polyint(pnp.array([6, 2])), pnp.polyint(pnp.array([6, 2]), k=7)
+      (Array([3., 2., 0.], dtype=float32), Array([3., 2., 7.], dtype=float32))
     """
     m = integer("polyint", "m", m)
     if m < 0:
@@ -204,6 +230,13 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
 
     Raises:
       ValueError: `x` is not of rank 1, or `N` is negative.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.vander(pnp.array([2, 3]), 3), pnp.vander(pnp.array([2, 3]), 3, increasing=True)
+      (Array([[4, 2, 1],
+             [9, 3, 1]], dtype=int32), Array([[1, 2, 4],
+             [1, 3, 9]], dtype=int32))
     """
     aval = aval_of("vander", x)
     if len(aval.shape) != 1:
@@ -247,6 +280,11 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
       ValueError: `axis` is out of range, or `discont` or `period` does not broadcast to the differences.
 
     Integers stay integers if `discont` and `period` are integers.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.unwrap(pnp.array([0, 350, 10]), period=360)
+      Array([  0, -10,  10], dtype=int32)
     """
     p, period = promote("unwrap", p, period)
     require_real("unwrap", p)

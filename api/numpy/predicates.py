@@ -47,6 +47,14 @@ def isfinite(x: ArrayLike, /) -> Array:
 
     Args:
       x: an array or a number.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.isfinite(pnp.array([1.0, np.inf, np.nan]))
+      Array([ True, False, False], dtype=bool)
+      >>> pnp.isfinite(pnp.array([1, 2]))
+      Array([ True,  True], dtype=bool)
     """
     aval = number_aval("isfinite", x)
     if dtypes.is_complex(aval.dtype):
@@ -62,6 +70,12 @@ def isnan(x: ArrayLike, /) -> Array:
 
     Args:
       x: an array or a number.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.isnan(pnp.array([1.0, np.nan, complex(0, np.nan)]))
+      Array([False,  True,  True], dtype=bool)
     """
     aval = number_aval("isnan", x)
     if dtypes.is_inexact(aval.dtype):
@@ -75,6 +89,12 @@ def isinf(x: ArrayLike, /) -> Array:
 
     Args:
       x: an array or a number.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.isinf(pnp.array([-np.inf, np.nan, complex(np.inf, np.nan)]))
+      Array([ True, False,  True], dtype=bool)
     """
     aval = number_aval("isinf", x)
     if dtypes.is_complex(aval.dtype):
@@ -109,6 +129,11 @@ def logical_not(x: ArrayLike, /) -> Array:
 
     Args:
       x: an array or a number.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.logical_not(pnp.array([0, 2, -1]))
+      Array([ True, False, False], dtype=bool)
     """
     aval_of("logical_not", x)
     return bitwise.not_p.bind(boolean(x))
@@ -141,6 +166,11 @@ def iscomplex(x: ArrayLike) -> Array:
 
     Args:
       x: an array or a number.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.iscomplex(pnp.array([1 + 0j, 1j]))
+      Array([False,  True], dtype=bool)
     """
     aval = number_aval("iscomplex", x)
     if dtypes.is_complex(aval.dtype):
@@ -155,6 +185,11 @@ def isreal(x: ArrayLike) -> Array:
 
     Args:
       x: an array or a number.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.isreal(pnp.array([1 + 0j, 1j]))
+      Array([ True, False], dtype=bool)
     """
     aval = number_aval("isreal", x)
     if dtypes.is_complex(aval.dtype):
@@ -172,6 +207,11 @@ def signbit(x: ArrayLike, /) -> Array:
 
     Raises:
       TypeError: x is complex.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.signbit(pnp.array([-0.0, 0.0, -1.0]))
+      Array([ True, False,  True], dtype=bool)
     """
     aval = number_aval("signbit", x)
     require_real("signbit", x)
@@ -221,7 +261,14 @@ def _tolerance(name: str, x: Any, compared: Any) -> Any:
 def allclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
 ) -> Array:
-    """Whether all elements of a and b are close. The arguments are those of `isclose`."""
+    """Whether all elements of a and b are close. The arguments are those of `isclose`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.allclose(1.0, 1.0 + 1e-6), pnp.allclose(np.nan, np.nan), pnp.allclose(np.nan, np.nan, equal_nan=True)
+      (Array(True, dtype=bool), Array(False, dtype=bool), Array(True, dtype=bool))
+    """
     return all_(isclose(a, b, rtol, atol, equal_nan))
 
 
@@ -231,6 +278,11 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     Args:
       a1, a2: arrays or numbers.
       equal_nan: whether NaN equals NaN.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.array_equal(pnp.ones(2), pnp.ones((1, 2))), pnp.array_equal(pnp.ones(2), [1, 1])
+      (Array(False, dtype=bool), Array(True, dtype=bool))
     """
     a1, a2 = asarray(a1), asarray(a2)
     if a1.shape != a2.shape:
@@ -246,6 +298,11 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
 
     Args:
       a1, a2: arrays or numbers.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.array_equiv(pnp.ones(2), pnp.ones((3, 2)))  # shapes may broadcast
+      Array(True, dtype=bool)
     """
     a1, a2 = asarray(a1), asarray(a2)
     try:

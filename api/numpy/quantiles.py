@@ -91,7 +91,16 @@ def percentile(
     weights: ArrayLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """`quantile` with probabilities in percent."""
+    """`quantile` with probabilities in percent.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.percentile(pnp.array([1, 2, 3, 4]), np.array([0, 50, 100]))
+      Array([1. , 2.5, 4. ], dtype=float32)
+      >>> pnp.percentile(pnp.array([1, 2, 3, 4]), 50, method="lower")
+      Array(2., dtype=float32)
+    """
     if out_sharding is not None:
         return divided_call(
             percentile, (a, q, axis, out, overwrite_input, method, keepdims), {"weights": weights}, out_sharding
@@ -112,7 +121,14 @@ def nanquantile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """`quantile`, ignoring NaN."""
+    """`quantile`, ignoring NaN.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.nanquantile(pnp.array([[3.0, np.nan, 1.0], [np.nan, np.nan, np.nan]]), 0.25, axis=1)
+      Array([1.5, nan], dtype=float32)
+    """
     return _quantile("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
 
 
@@ -128,7 +144,14 @@ def nanpercentile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """`percentile`, ignoring NaN."""
+    """`percentile`, ignoring NaN.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.nanpercentile(pnp.array([3.0, np.nan, 1.0]), 25)
+      Array(1.5, dtype=float32)
+    """
     q = _hundredth("nanpercentile", q)
     return _quantile("nanpercentile", a, q, axis, out, overwrite_input, method, keepdims, weights, True)
 
@@ -137,7 +160,14 @@ def nanpercentile(
 def median(
     a: ArrayLike, axis: Axes | None = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
-    """The median of the elements along axes. The arguments are those of `quantile`."""
+    """The median of the elements along axes. The arguments are those of `quantile`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.median(pnp.array([[3, 1], [2, 4]])), pnp.median(pnp.array([1.0, np.nan]))
+      (Array(2.5, dtype=float32), Array(nan, dtype=float32))
+    """
     return _quantile("median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, False)
 
 
@@ -145,7 +175,14 @@ def median(
 def nanmedian(
     a: ArrayLike, axis: Axes | None = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
-    """`median`, ignoring NaN."""
+    """`median`, ignoring NaN.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.nanmedian(pnp.array([3.0, np.nan, 1.0]))
+      Array(2., dtype=float32)
+    """
     return _quantile("nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims, None, True)
 
 

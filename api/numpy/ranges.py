@@ -295,6 +295,11 @@ def logspace(
       base: the base, an array or a number.
       dtype: the dtype of the result; if None, the floating or complex dtype to which `start` and `stop` promote.
       axis: the position of the new axis in the result.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.logspace(0, 3, 4, base=2.0)
+      Array([1., 2., 4., 8.], dtype=float32)
     """
     out_dtype = None if dtype is None else read_dtype(dtype, "logspace")
     _require_ends("logspace", start, stop)
@@ -321,6 +326,11 @@ def geomspace(
       endpoint: whether the last number is `stop`.
       dtype: the dtype of the result; if None, the floating or complex dtype to which `start` and `stop` promote.
       axis: the position of the new axis in the result.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.geomspace(1, 8, 4).round(5), pnp.geomspace(-1, -8, 4, endpoint=False).shape
+      (Array([1., 2., 4., 8.], dtype=float32), (4,))
     """
     _require_ends("geomspace", start, stop)
     start, stop, way, shape, out_dtype, axis = _interpolated("geomspace", start, stop, num, endpoint, dtype, axis)
@@ -343,6 +353,12 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
 
     Raises:
       ValueError: an array is of rank 2 or more; `indexing` is neither "xy" nor "ij".
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> x, y = pnp.meshgrid(pnp.arange(3), pnp.arange(2))
+      >>> x.shape, pnp.meshgrid(pnp.arange(3), pnp.arange(2), indexing="ij")[0].shape
+      ((2, 3), (3, 2))
     """
     if not among(indexing, ("xy", "ij")):
         raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
@@ -378,6 +394,17 @@ def indices(dimensions: ShapeLike, dtype: DTypeLike | None = None, sparse: bool 
 
     Returns:
       An array with an additional leading axis, of the length of `dimensions`; if `sparse`, a tuple of arrays.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.indices((2, 2))
+      Array([[[0, 0],
+              [1, 1]],
+      <BLANKLINE>
+             [[0, 1],
+              [0, 1]]], dtype=int32)
+      >>> pnp.indices((2, 3), sparse=True)[1].shape
+      (1, 3)
     """
     shape = read_shape(tuple(sequence("indices", "dimensions", dimensions)), "indices")
     dtype = dtypes.default_int_dtype() if dtype is None else read_dtype(dtype, "indices")

@@ -46,18 +46,38 @@ def flip(m: ArrayLike, axis: Axes | None = None) -> Array:
 
     Raises:
       ValueError: an axis is out of range or repeated.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.flip(pnp.array([[1, 2], [3, 4]])), pnp.flip(pnp.array([[1, 2], [3, 4]]), axis=1)
+      (Array([[4, 3],
+             [2, 1]], dtype=int32), Array([[2, 1],
+             [4, 3]], dtype=int32))
     """
     axes = read_axes(axis, len(aval_of("flip", m, "m").shape), "flip")
     return rev_p.bind(m, dimensions=axes) if axes else asarray(m)
 
 
 def fliplr(m: ArrayLike) -> Array:
-    """An array reversed along its second axis."""
+    """An array reversed along its second axis.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.fliplr(pnp.array([[1, 2], [3, 4]]))
+      Array([[2, 1],
+             [4, 3]], dtype=int32)
+    """
     return flip(m, 1)
 
 
 def flipud(m: ArrayLike) -> Array:
-    """An array reversed along its first axis."""
+    """An array reversed along its first axis.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.flipud(pnp.array([1, 2, 3]))
+      Array([3, 2, 1], dtype=int32)
+    """
     return flip(m, 0)
 
 
@@ -228,6 +248,13 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
     Raises:
       ValueError: `axes` is not two different axes in range.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.rot90(pnp.array([[1, 2], [3, 4]])), pnp.rot90(pnp.array([[1, 2], [3, 4]]), k=-1)
+      (Array([[2, 4],
+             [1, 3]], dtype=int32), Array([[3, 1],
+             [4, 2]], dtype=int32))
     """
     rank = len(aval_of("rot90", m, "m").shape)
     plane = canonical_axes(axes, rank, "rot90")

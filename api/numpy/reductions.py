@@ -329,7 +329,18 @@ def min(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """The smallest element along axes; NaN if an element is NaN. The arguments are those of `max`."""
+    """The smallest element along axes; NaN if an element is NaN. The arguments are those of `max`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.min(pnp.array([[3, 1], [2, 5]]), axis=0)
+      Array([2, 1], dtype=int32)
+      >>> pnp.min(pnp.array([1.0, np.nan]))
+      Array(nan, dtype=float32)
+      >>> pnp.min(pnp.array([]), initial=np.inf)
+      Array(inf, dtype=float32)
+    """
     if out is not None:
         refuse_out("min")
     return _extremum("min", primitives.reduce_min_p, arithmetic.min_p, False, a, axis, keepdims, initial, where)
@@ -395,6 +406,11 @@ def all(
 
     Raises:
       ValueError: an axis is out of range or repeated.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.all(pnp.zeros((0, 2)), axis=0)
+      Array([ True,  True], dtype=bool)
     """
     if out is not None:
         refuse_out("all")
@@ -405,7 +421,14 @@ def all(
 def any(
     a: ArrayLike, axis: Axes | None = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
 ) -> Array:
-    """Whether any element along axes is nonzero. The arguments are those of `all`."""
+    """Whether any element along axes is nonzero. The arguments are those of `all`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.any(pnp.array([[0.0, np.nan], [0.0, 0.0]]), axis=1)  # NaN counts as true
+      Array([ True, False], dtype=bool)
+    """
     if out is not None:
         refuse_out("any")
     return _truth("any", primitives.reduce_or_p, False, a, axis, keepdims, where)
@@ -440,6 +463,14 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
     Raises:
       TypeError: `a` is complex.
       ValueError: `axis` is out of range, or has length 0.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.argmax(pnp.array([[1, 3, 3], [0, 0, 0]]), axis=1)  # the first of equal ones
+      Array([1, 0], dtype=int32)
+      >>> pnp.argmax(pnp.array([1.0, np.nan, 2.0]))
+      Array(1, dtype=int32)
     """
     if out is not None:
         refuse_out("argmax")
@@ -448,7 +479,13 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
 
 @one_program("axis out keepdims")
 def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
-    """The position of the first of the smallest elements along an axis. The arguments are those of `argmax`."""
+    """The position of the first of the smallest elements along an axis. The arguments are those of `argmax`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.argmin(pnp.array([[4, 1], [2, 3]]))  # the position among all elements
+      Array(1, dtype=int32)
+    """
     if out is not None:
         refuse_out("argmin")
     return _position("argmin", primitives.argmin, a, axis, keepdims)
@@ -463,6 +500,11 @@ def ptp(a: ArrayLike, axis: Axes | None = None, out: None = None, keepdims: bool
       axis: an axis, a sequence of axes, or None for all.
       out: None.
       keepdims: whether the axes stay, with length 1.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.ptp(pnp.array([[1, 5], [2, 9]]), axis=1)
+      Array([4, 7], dtype=int32)
     """
     if out is not None:
         refuse_out("ptp")
@@ -478,6 +520,12 @@ def count_nonzero(a: ArrayLike, axis: Axes | None = None, keepdims: bool = False
       a: an array or a number.
       axis: an axis, a sequence of axes, or None for all.
       keepdims: whether the axes stay, with length 1.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.count_nonzero(pnp.array([[0, 2, 3], [0, 0, 4]]), axis=1, keepdims=True)
+      Array([[2],
+             [1]], dtype=int32)
     """
     read_axes(axis, len(aval_of("count_nonzero", a).shape), "count_nonzero")
     return sum(boolean(a), axis, keepdims=keepdims)

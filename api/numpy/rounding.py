@@ -49,6 +49,11 @@ def trunc(x: ArrayLike) -> Array:
 
     Raises:
       TypeError: x is complex.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.trunc(pnp.array([-1.7, 1.7])), pnp.trunc(pnp.array([3])).dtype
+      (Array([-1.,  1.], dtype=float32), dtype('int32'))
     """
     aval = number_aval("trunc", x)
     require_real("trunc", x)
@@ -63,6 +68,11 @@ def rint(x: ArrayLike, /) -> Array:
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.rint(pnp.array([-1.5, 0.5, 2.6]))
+      Array([-2.,  0.,  3.], dtype=float32)
     """
     aval = aval_of("rint", x)
     return _round_even(x if dtypes.is_inexact(aval.dtype) else cast(x, dtypes.default_float_dtype()))
@@ -86,6 +96,15 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     Raises:
       NotImplementedError: `a` holds integers and `decimals` is negative.
       TypeError: `a` is boolean.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.round(pnp.array([0.5, 1.5, 2.5]))  # halves go to the even number
+      Array([0., 2., 2.], dtype=float32)
+      >>> pnp.round(pnp.array([1234, -5678]), -2)
+      Traceback (most recent call last):
+          ...
+      NotImplementedError: round: decimals must not be negative for integers, got -2
     """
     if out is not None:
         raise NotImplementedError("round: out must be None: arrays are immutable")
@@ -126,6 +145,11 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Any, Any]:
     Args:
       x: an array or a number, real.
       out: None.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.modf(pnp.array([-1.75, 2.5]))
+      (Array([-0.75,  0.5 ], dtype=float32), Array([-1.,  2.], dtype=float32))
     """
     if out is not None:
         refuse_out("modf")
@@ -180,6 +204,12 @@ def nan_to_num(
       nan: the replacement of NaN.
       posinf: the replacement of infinity; the largest number of the dtype if None.
       neginf: the replacement of minus infinity; the lowest number of the dtype if None.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.nan_to_num(pnp.array([np.nan, np.inf, -2.0]), nan=7.0, posinf=9.0)
+      Array([ 7.,  9., -2.], dtype=float32)
     """
     aval = number_aval("nan_to_num", x)
     if dtypes.is_complex(aval.dtype):

@@ -75,7 +75,14 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
 
 @one_program("axis dtype out")
 def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
-    """The cumulative products of the elements along an axis. The arguments are those of `cumsum`."""
+    """The cumulative products of the elements along an axis. The arguments are those of `cumsum`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.cumprod(pnp.array([[1, 2], [3, 4]])), pnp.cumprod(pnp.array([[1, 2], [3, 4]]), axis=0)
+      (Array([ 1,  2,  6, 24], dtype=int32), Array([[1, 2],
+             [3, 8]], dtype=int32))
+    """
     return cumulated("cumprod", cumulative.cumprod_p, a, axis, dtype, out)
 
 
@@ -106,6 +113,11 @@ def cumulative_sum(
 
     Raises:
       ValueError: `axis` is out of range, or None for a rank other than 1.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.cumulative_sum(pnp.array([1, 2, 3]), include_initial=True)
+      Array([0, 1, 3, 6], dtype=int32)
     """
     return _with_initial("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
 
@@ -113,7 +125,14 @@ def cumulative_sum(
 def cumulative_prod(
     x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
 ) -> Array:
-    """The cumulative products of the elements along an axis. The arguments are those of `cumulative_sum`."""
+    """The cumulative products of the elements along an axis. The arguments are those of `cumulative_sum`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.cumulative_prod(pnp.array([[1, 2], [3, 4]]), axis=1, include_initial=True)
+      Array([[ 1,  1,  2],
+             [ 1,  3, 12]], dtype=int32)
+    """
     return _with_initial("cumulative_prod", cumprod, 1, x, axis, dtype, include_initial)
 
 
@@ -176,6 +195,11 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
 
     Raises:
       TypeError: `ary` is boolean.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.ediff1d(pnp.array([[1, 4], [9, 16]]), to_begin=0)
+      Array([0, 3, 5, 7], dtype=int32)
     """
     dtype = aval_of("ediff1d", ary, "ary").dtype
     if dtypes.is_bool(dtype):
@@ -208,6 +232,13 @@ def gradient(
       TypeError: the number of `varargs` is not 0, 1 or the number of axes.
       ValueError: an axis has fewer than 2 points, or `varargs` has positions of another shape than its axis.
       NotImplementedError: `edge_order` is not 1.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.gradient(pnp.array([1.0, 2.0, 4.0, 7.0]), 0.5)
+      Array([2., 3., 5., 6.], dtype=float32)
+      >>> [part.shape for part in pnp.gradient(pnp.ones((2, 3)))]
+      [(2, 3), (2, 3)]
     """
     if not among(edge_order, (None, 1)):
         raise NotImplementedError(f"gradient: edge_order must be 1, got {edge_order}")
@@ -277,6 +308,11 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
 
     Raises:
       ValueError: the axis is out of range.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.trapezoid(pnp.array([1.0, 2.0, 3.0])), pnp.trapezoid(pnp.array([1.0, 3.0]), x=pnp.array([0.0, 0.5]))
+      (Array(4., dtype=float32), Array(1., dtype=float32))
     """
     rank = len(aval_of("trapezoid", y, "y").shape)
     if x is None:

@@ -137,7 +137,16 @@ def _unraveled(flat: Any, shape: Sequence[int]) -> list[Any]:
 
 
 def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """The positions of nonzero elements in the raveled array. The arguments are those of `nonzero`."""
+    """The positions of nonzero elements in the raveled array. The arguments are those of `nonzero`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> pnp.flatnonzero(pnp.array([[0, 2], [3, 0]]))
+      Array([1, 2], dtype=int32)
+      >>> px.jit(lambda x: pnp.flatnonzero(x, size=3, fill_value=-1))(pnp.array([0, 2, 3, 0]))
+      Array([ 1,  2, -1], dtype=int32)
+    """
     count = aval_of("flatnonzero", a, "a").size
     if size is None and known(a) is not None:
         a = known(a)

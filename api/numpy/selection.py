@@ -86,6 +86,12 @@ def select(condlist: Arrays, choicelist: Arrays, default: ArrayLike = 0) -> Arra
 
     Raises:
       ValueError: `condlist` is empty, or `choicelist` has another length.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> x = pnp.arange(4)
+      >>> pnp.select([x > 2, x > 0], [x * 10, -x], default=7)  # the first condition that holds
+      Array([ 7, -1, -2, 30], dtype=int32)
     """
     condlist, choicelist = sequence("select", "condlist", condlist), sequence("select", "choicelist", choicelist)
     if len(condlist) != len(choicelist) or not len(condlist):

@@ -226,6 +226,12 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLik
     """The distinct elements of an array, with first positions, inverse positions and counts.
 
     NaN does not equal NaN. The arguments are those of `unique`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> found = pnp.unique_all(pnp.array([3, 1, 3]))
+      >>> found.values, found.indices, found.inverse_indices
+      (Array([1, 3], dtype=int32), Array([1, 0], dtype=int32), Array([1, 0, 1], dtype=int32))
     """
     return UniqueAllResult(*unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value))
 
@@ -233,19 +239,41 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLik
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueCountsResult:
-    """The distinct elements of an array and their counts; see `unique_all`."""
+    """The distinct elements of an array and their counts; see `unique_all`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.unique_counts(pnp.array([3, 1, 3]))
+      UniqueCountsResult(values=Array([1, 3], dtype=int32), counts=Array([1, 2], dtype=int32))
+    """
     return UniqueCountsResult(*unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value))
 
 
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueInverseResult:
-    """The distinct elements of an array and the position of each element among them; see `unique_all`."""
+    """The distinct elements of an array and the position of each element among them; see `unique_all`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> values, inverse = pnp.unique_inverse(pnp.array([[3, 1], [3, 3]]))
+      >>> values, inverse.shape
+      (Array([1, 3], dtype=int32), (2, 2))
+    """
     return UniqueInverseResult(*unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value))
 
 
 def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """The distinct elements of an array; see `unique_all`."""
+    """The distinct elements of an array; see `unique_all`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> pnp.unique_values(pnp.array([3, 1, 3]))
+      Array([1, 3], dtype=int32)
+      >>> px.jit(lambda x: pnp.unique_values(x, size=3, fill_value=-1))(pnp.array([3, 1, 3]))
+      Array([ 1,  3, -1], dtype=int32)
+    """
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 

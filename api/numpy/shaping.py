@@ -147,6 +147,12 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: ShardingLike | None =
       a: an array or a number.
       order: "C" to read the last axis fastest, "F" the first axis.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.ravel(np.array([[1, 2], [3, 4]]), order="F")
+      Array([1, 3, 2, 4], dtype=int32)
     """
     if out_sharding is not None:
         return with_out_sharding("ravel", lambda a: ravel(a, order), (a,), out_sharding)
@@ -193,6 +199,11 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
     Raises:
       ValueError: `x` is of rank 0 or 1.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.matrix_transpose(pnp.ones((5, 2, 3))).shape
+      (5, 3, 2)
     """
     rank = len(aval_of("matrix_transpose", x, "x").shape)
     if rank < 2:
@@ -210,6 +221,11 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
     Raises:
       ValueError: an axis is out of range.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.swapaxes(pnp.ones((2, 3, 4)), 0, -1).shape
+      (4, 3, 2)
     """
     rank = len(aval_of("swapaxes", a, "a").shape)
     first = canonical_axis(axis1, rank, "swapaxes", "axis1")
@@ -259,6 +275,11 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
     Raises:
       ValueError: an axis is out of range.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.rollaxis(pnp.ones((2, 3, 4)), 2).shape, pnp.rollaxis(pnp.ones((2, 3, 4)), 0, 3).shape
+      ((4, 2, 3), (3, 4, 2))
     """
     rank = len(aval_of("rollaxis", a, "a").shape)
     axis = canonical_axis(axis, rank, "rollaxis")
@@ -278,6 +299,15 @@ def squeeze(a: ArrayLike, axis: Axes | None = None) -> Array:
 
     Raises:
       ValueError: an axis is out of range or repeated, or its length is not 1.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.squeeze(pnp.ones((1, 3, 1))).shape, pnp.squeeze(pnp.ones((1, 3, 1)), axis=0).shape
+      ((3,), (3, 1))
+      >>> pnp.squeeze(pnp.ones((1, 3)), axis=1)
+      Traceback (most recent call last):
+          ...
+      ValueError: squeeze: axis must be of length 1, got axis 1 of shape (1, 3)
     """
     shape = aval_of("squeeze", a, "a").shape
     if axis is None:
@@ -301,6 +331,11 @@ def expand_dims(a: ArrayLike, axis: Axes) -> Array:
 
     Raises:
       ValueError: an axis is out of range or repeated.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.expand_dims(pnp.ones((2, 3)), (0, -1)).shape
+      (1, 2, 3, 1)
     """
     aval_of("expand_dims", a, "a")
     return insert_axes(a, listed(axis), "axis")
@@ -343,6 +378,12 @@ def broadcast_arrays(*args: ArrayLike) -> list[Any]:
 
     Raises:
       ValueError: the shapes do not broadcast.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> a, b = pnp.broadcast_arrays(pnp.arange(3), pnp.ones((2, 1)))
+      >>> a.shape, a.dtype, b.dtype
+      ((2, 3), dtype('int32'), dtype('float32'))
     """
     shape = broadcast_shapes(*[aval_of("broadcast_arrays", x, i).shape for i, x in enumerate(args)])
     return [asarray(broadcast_to_shape(x, shape)) for x in args]
@@ -358,7 +399,14 @@ def atleast_1d(ary: Any, /) -> Array: ...
 @overload
 def atleast_1d(*arys: Any) -> Array | tuple[Array, ...]: ...
 def atleast_1d(*arys: ArrayLike) -> Array | tuple[Array, ...]:
-    """Add axes of length 1 so that each array has at least one axis; a tuple for several arrays."""
+    """Add axes of length 1 so that each array has at least one axis; a tuple for several arrays.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.atleast_1d(3.0, np.ones(2))
+      (Array([3.], dtype=float32, weak_type=True), Array([1., 1.], dtype=float32))
+    """
     return _at_least("atleast_1d", arys, lambda shape: shape or (1,))
 
 
@@ -367,7 +415,13 @@ def atleast_2d(ary: Any, /) -> Array: ...
 @overload
 def atleast_2d(*arys: Any) -> Array | tuple[Array, ...]: ...
 def atleast_2d(*arys: ArrayLike) -> Array | tuple[Array, ...]:
-    """Add leading axes of length 1 so that each array has at least two axes; a tuple for several arrays."""
+    """Add leading axes of length 1 so that each array has at least two axes; a tuple for several arrays.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.atleast_2d(pnp.arange(3)).shape
+      (1, 3)
+    """
     return _at_least("atleast_2d", arys, lambda shape: (1,) * (2 - len(shape)) + shape)
 
 
@@ -379,6 +433,11 @@ def atleast_3d(*arys: ArrayLike) -> Array | tuple[Array, ...]:
     """Add axes of length 1 so that each array has at least three axes; a tuple for several arrays.
 
     A vector of length n becomes (1, n, 1), a matrix of shape (m, n) becomes (m, n, 1).
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.atleast_3d(pnp.arange(3)).shape, pnp.atleast_3d(pnp.ones((3, 4))).shape
+      ((1, 3, 1), (3, 4, 1))
     """
 
     def with_three(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -398,6 +457,13 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, devi
 
     Raises:
       TypeError: `dtype` is not a dtype of arrays.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.astype(pnp.array([-1.7, 2.7]), "int32")
+      Array([-1,  2], dtype=int32)
+      >>> pnp.astype(pnp.array([1, 2]), None).dtype
+      dtype('float32')
     """
     aval_of("astype", x, "x")
     dtype = dtypes.default_float_dtype() if dtype is None else read_dtype(dtype, "astype")
@@ -413,6 +479,12 @@ def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
       new_shape: a sequence of sizes, or one size.
 
     If `a` is empty, the new elements are zeros.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.resize(pnp.arange(3), (2, 4))
+      Array([[0, 1, 2, 0],
+             [1, 2, 0, 1]], dtype=int32)
     """
     shape = read_shape(new_shape, "resize")
     size, total = aval_of("resize", a, "a").size, math.prod(shape)

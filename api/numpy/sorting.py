@@ -188,6 +188,13 @@ def lexsort(keys: Arrays, axis: int = -1, *, batch_size: int = 16) -> Array:
     Raises:
       TypeError: `keys` is empty.
       ValueError: the shapes differ, or `axis` is out of range.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> surnames, names = np.array([2, 1, 2]), np.array([1, 3, 0])
+      >>> pnp.lexsort((names, surnames))  # the last key counts most
+      Array([1, 2, 0], dtype=int32)
     """
     arrays = sequence("lexsort", "keys", keys)
     if not arrays:
@@ -239,6 +246,11 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     Raises:
       TypeError: `kth` or `axis` is not an integer.
       ValueError: `kth` or `axis` is out of range.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.partition(pnp.array([5, 1, 4, 2]), 1)[:2]
+      Array([1, 2], dtype=int32)
     """
     a, axis = _prepared("partition", a, axis, None, None)
     kth = _kth("partition", a, kth, axis)
@@ -248,7 +260,14 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
 @one_program("kth axis")
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """The positions of the elements of `partition`, with its arguments; positions after `kth` ascend, as in jax."""
+    """The positions of the elements of `partition`, with its arguments; positions after `kth` ascend, as in jax.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> x = pnp.array([5, 1, 4, 2])
+      >>> set(x[pnp.argpartition(x, 2)[:2]].tolist())
+      {1, 2}
+    """
     a, axis = _prepared("argpartition", a, axis, None, None)
     kth = _kth("argpartition", a, kth, axis)
     first, rest = _split_after(argsort(a, axis), kth, axis)
@@ -257,7 +276,13 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
 @one_program("")
 def sort_complex(a: ArrayLike) -> Array:
-    """The elements of an array as complex numbers, sorted by real parts, then by imaginary parts."""
+    """The elements of an array as complex numbers, sorted by real parts, then by imaginary parts.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.sort_complex(pnp.array([2 + 1j, 1 + 5j, 2 - 1j]))
+      Array([1.+5.j, 2.-1.j, 2.+1.j], dtype=complex64)
+    """
     out = sort(a, -1)
     return convert(out, get_aval(out), dtypes.canonicalize_dtype(dtypes.to_complex_dtype(get_aval(out).dtype)))
 
@@ -397,6 +422,13 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str 
 
     Raises:
       ValueError: `bins` is not of rank 1.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.digitize(pnp.array([0.5, 1.0, 9.0]), pnp.array([1.0, 2.0]))
+      Array([0, 1, 2], dtype=int32)
+      >>> pnp.digitize(pnp.array([0.5, 1.0, 9.0]), pnp.array([1.0, 2.0]), right=True)
+      Array([0, 0, 2], dtype=int32)
     """
     aval = aval_of("digitize", bins, "bins")
     if len(aval.shape) != 1:
@@ -441,6 +473,12 @@ def isin(
 
     Raises:
       ValueError: `method` is unknown.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.isin(pnp.array([[1, 2], [3, 4]]), pnp.array([2, 4, 9]), invert=True)
+      Array([[ True, False],
+             [ True, False]], dtype=bool)
     """
     if not among(method, ("auto", "compare_all", "binary_search", "sort")):
         raise ValueError(f"isin: method must be auto, compare_all, binary_search or sort, got {method!r}")

@@ -127,6 +127,13 @@ def var(
 
     Raises:
       ValueError: an axis is out of range or repeated, or both `ddof` and `correction` are given.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.var(pnp.array([[1, 3], [2, 8]]), axis=1)
+      Array([1., 9.], dtype=float32)
+      >>> pnp.var(pnp.array([3j, -3j]))
+      Array(9., dtype=float32)
     """
     if out is not None:
         refuse_out("var")
@@ -235,7 +242,13 @@ def std(
     mean: ArrayLike | None = None,
     correction: float | None = None,
 ) -> Array:
-    """The standard deviation of the elements along axes: the square root of `var`, with its arguments."""
+    """The standard deviation of the elements along axes: the square root of `var`, with its arguments.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.std(pnp.array([1.0, 3.0])), pnp.std(pnp.array([1.0, 2.0, 3.0]), ddof=1)
+      (Array(1., dtype=float32), Array(1., dtype=float32))
+    """
     if out is not None:
         refuse_out("std")
     variance = _variance("std", a, axis, dtype, _degrees("std", ddof, correction), keepdims, where, mean)
@@ -265,6 +278,14 @@ def average(
     Raises:
       TypeError: `axis` is None and `weights` does not have the shape of `a`.
       ValueError: `weights` has another shape.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.average(pnp.array([[1.0, 2.0], [3.0, 6.0]]), axis=0, weights=np.array([3, 1]))
+      Array([1.5, 3. ], dtype=float32)
+      >>> pnp.average(pnp.array([1.0, 2.0]), weights=np.array([1, 3]), returned=True)
+      (Array(1.75, dtype=float32), Array(4., dtype=float32))
     """
     aval = aval_of("average", a)
     axes = read_axes(axis, len(aval.shape), "average")

@@ -38,7 +38,14 @@ def array_repr(
     precision: int | None = None,
     suppress_small: bool | None = None,
 ) -> str:
-    """The text of an array with its dtype. The arguments are those of `numpy.array_repr`."""
+    """The text of an array with its dtype. The arguments are those of `numpy.array_repr`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.array_repr(pnp.array([1.0, 2.0], np.float16))
+      'Array([1., 2.], dtype=float16)'
+    """
     options: dict[str, Any] = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
     with naming("array_repr"), np.printoptions(**{name: x for name, x in options.items() if x is not None}):
         return repr(arr)
@@ -47,7 +54,13 @@ def array_repr(
 def array_str(
     a: ArrayLike, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
 ) -> str:
-    """The text of the elements of an array. The arguments are those of `numpy.array_str`."""
+    """The text of the elements of an array. The arguments are those of `numpy.array_str`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.array_str(pnp.array([1.0, 2.0])), pnp.array_str(pnp.array([0.123456]), precision=2)
+      ('[1. 2.]', '[0.12]')
+    """
     with naming("array_str"):
         return np.array_str(np.asarray(a), max_line_width, precision, suppress_small)
 
@@ -56,6 +69,15 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Array | np.lib.npyio.NpzFile:
     """Load the array, or the arrays by name, that `save` or `savez` wrote. The arguments are those of `numpy.load`.
 
     NumPy's files do not record bfloat16: an array of a two-byte void dtype is read as bfloat16.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import io
+      >>> file = io.BytesIO()
+      >>> pnp.save(file, pnp.arange(3))
+      >>> _ = file.seek(0)
+      >>> pnp.load(file)
+      Array([0, 1, 2], dtype=int32)
     """
     with naming("load"):
         loaded = np.load(file, *args, **kwargs)
@@ -65,7 +87,17 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Array | np.lib.npyio.NpzFile:
 
 
 def fromfile(file: Any, *args: Any, **kwargs: Any) -> Array:
-    """Read an array from the bytes of a file. The arguments are those of `numpy.fromfile`."""
+    """Read an array from the bytes of a file. The arguments are those of `numpy.fromfile`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> import tempfile
+      >>> with tempfile.TemporaryFile() as file:
+      ...     _ = file.write(np.arange(3, dtype=np.float32).tobytes()), file.seek(0)
+      ...     pnp.fromfile(file, dtype=np.float32)
+      Array([0., 1., 2.], dtype=float32)
+    """
     with naming("fromfile"):
         try:
             numbers = np.fromfile(file, *args, **kwargs)
@@ -75,6 +107,12 @@ def fromfile(file: Any, *args: Any, **kwargs: Any) -> Array:
 
 
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
-    """Read an array from the numbers in a text. The arguments are those of `numpy.fromstring`."""
+    """Read an array from the numbers in a text. The arguments are those of `numpy.fromstring`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.fromstring("1 2 3", dtype=int, sep=" ")
+      Array([1, 2, 3], dtype=int32)
+    """
     with naming("fromstring"):
         return asarray(np.fromstring(string, numpy_dtype("fromstring", "dtype", dtype), count, sep=sep))

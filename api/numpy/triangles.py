@@ -77,12 +77,26 @@ def eye(
 
 
 def identity(n: SupportsIndex, dtype: DTypeLike | None = None) -> Array:
-    """A square matrix of zeros with ones on its diagonal. The arguments are those of `eye`."""
+    """A square matrix of zeros with ones on its diagonal. The arguments are those of `eye`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.identity(2, dtype="bool")
+      Array([[ True, False],
+             [False,  True]], dtype=bool)
+    """
     return _matrix("identity", integer("identity", "n", n), None, 0, dtype, None, comparison.eq_p, np.eye)
 
 
 def tri(N: SupportsIndex, M: SupportsIndex | None = None, k: ArrayLike = 0, dtype: DTypeLike | None = None) -> Array:
-    """A matrix with ones on a diagonal and below it, and zeros above it. The arguments are those of `eye`."""
+    """A matrix with ones on a diagonal and below it, and zeros above it. The arguments are those of `eye`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.tri(2, 3, 1)
+      Array([[1., 1., 0.],
+             [1., 1., 1.]], dtype=float32)
+    """
     return _matrix("tri", N, M, k, dtype, None, comparison.ge_p, np.tri)
 
 
@@ -139,7 +153,16 @@ def tril(m: ArrayLike, k: ArrayLike = 0) -> Array:
 
 @one_program("k")
 def triu(m: ArrayLike, k: ArrayLike = 0) -> Array:
-    """A matrix, or a stack of them, with zeros below a diagonal. The arguments are those of `tril`."""
+    """A matrix, or a stack of them, with zeros below a diagonal. The arguments are those of `tril`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.triu(pnp.ones((3, 3), np.int32), k=1)
+      Array([[0, 1, 1],
+             [0, 0, 1],
+             [0, 0, 0]], dtype=int32)
+    """
     return _triangle("triu", m, k, False)
 
 
@@ -157,6 +180,14 @@ def diagonal(a: ArrayLike, offset: SupportsIndex = 0, axis1: int = 0, axis2: int
 
     Raises:
       ValueError: an axis is out of range, or `axis1` and `axis2` are equal.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.diagonal(pnp.arange(8).reshape(2, 2, 2))  # of the first two axes; the diagonal is the last axis
+      Array([[0, 6],
+             [1, 7]], dtype=int32)
+      >>> pnp.diagonal(pnp.ones((2, 3)), offset=1).shape
+      (2,)
     """
     shape = aval_of("diagonal", a, "a").shape
     if len(shape) < 2:
@@ -219,7 +250,15 @@ def diag(v: ArrayLike, k: SupportsIndex = 0) -> Array:
 
 
 def diagflat(v: ArrayLike, k: SupportsIndex = 0) -> Array:
-    """A matrix with the raveled elements of an array on a diagonal. The arguments are those of `diag`."""
+    """A matrix with the raveled elements of an array on a diagonal. The arguments are those of `diag`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.diagflat(pnp.array([[1, 2]]), 1)
+      Array([[0, 1, 0],
+             [0, 0, 2],
+             [0, 0, 0]], dtype=int32)
+    """
     return diag(ravel(v), k)
 
 
@@ -243,6 +282,11 @@ def trace(
 
     Raises:
       ValueError: an axis is out of range, or `axis1` and `axis2` are equal.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.trace(pnp.arange(6).reshape(2, 3), offset=1), pnp.trace(pnp.ones((2, 2, 5))).shape
+      (Array(6, dtype=int32), (5,))
     """
     return sum_(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
@@ -258,6 +302,11 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
       n: the number of rows.
       k: the diagonal: above the main one if positive, below if negative.
       m: the number of columns, `n` if None.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.tril_indices(2)
+      (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
     with naming("tril_indices"):
         return _indices(np.tril_indices(n, k, m))
@@ -267,6 +316,12 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """The rows and the columns of the elements on a diagonal and above it.
 
     The arguments are those of `tril_indices`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> rows, columns = pnp.triu_indices(3, k=1)
+      >>> pnp.arange(9).reshape(3, 3)[rows, columns]
+      Array([1, 2, 5], dtype=int32)
     """
     with naming("triu_indices"):
         return _indices(np.triu_indices(n, k, m))
@@ -280,12 +335,24 @@ def _sides(function: str, arr: Any) -> tuple[int, int]:
 
 
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
-    """`tril_indices` for the shape of a matrix."""
+    """`tril_indices` for the shape of a matrix.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.tril_indices_from(pnp.ones((2, 2)), k=-1)
+      (Array([1], dtype=int32), Array([0], dtype=int32))
+    """
     rows, columns = _sides("tril_indices_from", arr)
     return tril_indices(rows, k, columns)
 
 
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
-    """`triu_indices` for the shape of a matrix."""
+    """`triu_indices` for the shape of a matrix.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.triu_indices_from(pnp.ones((2, 2)), k=1)
+      (Array([0], dtype=int32), Array([1], dtype=int32))
+    """
     rows, columns = _sides("triu_indices_from", arr)
     return triu_indices(rows, k, columns)

@@ -237,6 +237,11 @@ def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Raises:
       TypeError: an argument has another dtype, or the shapes do not broadcast.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.right_shift(pnp.array([8, -8]), 1), pnp.right_shift(pnp.uint8(248), 1)
+      (Array([ 4, -4], dtype=int32), Array(124, dtype=uint8))
     """
     x, y = operands("right_shift", x, y, to=to_number)
     signed = dtypes.is_signed_integer(get_aval(x).dtype)
@@ -274,6 +279,11 @@ def real(x: ArrayLike, /) -> Array:
 
     Args:
       x: an array or a number.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.real(pnp.array([1 + 2j])), pnp.real(pnp.array([3])).dtype
+      (Array([1.], dtype=float32), dtype('int32'))
     """
     aval = number_aval("real", x)
     return arithmetic.real_p.bind(x) if dtypes.is_complex(aval.dtype) else asarray(x)
@@ -285,6 +295,11 @@ def imag(x: ArrayLike, /) -> Array:
 
     Args:
       x: an array or a number.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.imag(pnp.array([1 + 2j])), pnp.imag(pnp.array([3]))
+      (Array([2.], dtype=float32), Array([0], dtype=int32))
     """
     aval = number_aval("imag", x)
     return (
@@ -299,6 +314,11 @@ def conjugate(x: ArrayLike, /) -> Array:
 
     Args:
       x: an array or a number.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.conjugate(pnp.array([1 + 2j])), pnp.conjugate(pnp.array([3]))
+      (Array([1.-2.j], dtype=complex64), Array([3], dtype=int32))
     """
     aval = number_aval("conjugate", x)
     return arithmetic.conj_p.bind(x) if dtypes.is_complex(aval.dtype) else asarray(x)
@@ -309,6 +329,11 @@ def absolute(x: ArrayLike, /) -> Array:
 
     Args:
       x: an array or a number, of any dtype.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.absolute(pnp.array([3 + 4j])), pnp.absolute(pnp.int8(-128))
+      (Array([5.], dtype=float32), Array(-128, dtype=int8))
     """
     dtype = aval_of("absolute", x).dtype
     if dtypes.is_bool(dtype) or dtypes.is_unsigned_integer(dtype):
@@ -325,6 +350,11 @@ def fabs(x: ArrayLike, /) -> Array:
 
     Raises:
       TypeError: x is complex.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.fabs(pnp.array([-3, 2]))
+      Array([3., 2.], dtype=float32)
     """
     (x,) = promote("fabs", x, to=to_inexact)
     require_real("fabs", x)
@@ -336,6 +366,11 @@ def positive(x: ArrayLike, /) -> Array:
 
     Args:
       x: an array or a number.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.positive(pnp.array([-3, 2]))
+      Array([-3,  2], dtype=int32)
     """
     return asarray(x)
 
@@ -345,6 +380,12 @@ def sign(x: ArrayLike, /) -> Array:
 
     Args:
       x: an array or a number, not boolean.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> pnp.sign(pnp.array([-2.5, -0.0, np.nan])), pnp.sign(pnp.array([-3j]))
+      (Array([-1.,  0., nan], dtype=float32), Array([-0.-1.j], dtype=complex64))
     """
     return _sign(x) if dtypes.is_inexact(aval_of("sign", x).dtype) else arithmetic.sign_p.bind(x)
 
@@ -404,6 +445,11 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     Args:
       z: an array or a number.
       deg: whether the result is in degrees instead of radians.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.angle(pnp.array([1j, -1 + 0j, 0j]), deg=True)
+      Array([ 90., 180.,   0.], dtype=float32)
     """
     aval = aval_of("angle", z)
     z = z if dtypes.is_inexact(aval.dtype) else convert(z, aval, dtypes.default_float_dtype())

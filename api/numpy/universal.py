@@ -87,6 +87,16 @@ class ufunc(Base):
       nout: the number of results.
       nargs: the number of arguments, `nin`: there is no argument `out`.
       identity: the identity element of the function; None if it has none.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.add.reduce(pnp.arange(6).reshape(2, 3), axis=1), pnp.add.accumulate(pnp.arange(4))
+      (Array([ 3, 12], dtype=int32), Array([0, 1, 3, 6], dtype=int32))
+      >>> pnp.multiply.outer(pnp.arange(2), pnp.arange(3))
+      Array([[0, 0, 0],
+             [0, 1, 2]], dtype=int32)
+      >>> pnp.maximum.identity, pnp.add.nin
+      (None, 2)
     """
 
     __name__: str

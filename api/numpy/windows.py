@@ -51,6 +51,11 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     Args:
       M: the number of points.
       beta: the shape, a number; a larger one gives a narrower window.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.kaiser(5, 0.0)
+      Array([1., 1., 1., 1., 1.], dtype=float32)
     """
     count = _count("kaiser", M)
     dtype = dtypes.default_float_dtype()

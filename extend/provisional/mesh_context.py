@@ -109,6 +109,13 @@ def set_mesh(mesh: Mesh | None) -> _Setting:
     Raises:
       TypeError: `mesh` is not a mesh.
       ValueError: a transformation is active.
+
+    Examples:
+      >>> import primax as px
+      >>> import numpy as np
+      >>> with px.set_mesh(px.make_mesh((1,), ("x",))):
+      ...     px.device_put(np.arange(4), px.P("x")).sharding.spec
+      P('x',)
     """
     if isinstance(mesh, Mesh) and mesh.empty:
         mesh = None
@@ -131,6 +138,13 @@ def use_abstract_mesh(mesh: AbstractMesh) -> AbstractContextManager[AbstractMesh
     Raises:
       TypeError: `mesh` is not an `AbstractMesh`.
       ValueError: its number of devices differs from that of the mesh in scope.
+
+    Examples:
+      >>> import primax as px
+      >>> mesh = px.sharding.AbstractMesh((8,), ("x",))
+      >>> with px.use_abstract_mesh(mesh):
+      ...     px.get_abstract_mesh().size  # no device is needed
+      8
     """
     if not isinstance(mesh, AbstractMesh):
         raise TypeError(f"use_abstract_mesh: mesh must be an AbstractMesh, got {mesh!r}")
@@ -161,13 +175,31 @@ def axes_in_scope(mesh: AbstractMesh, concrete: Mesh | None) -> Iterator[Abstrac
 
 
 def get_mesh() -> Mesh:
-    """The mesh in scope in this thread; an empty one if there is none."""
+    """The mesh in scope in this thread; an empty one if there is none.
+
+    Examples:
+      >>> import primax as px
+      >>> px.get_mesh().axis_names
+      ()
+      >>> with px.set_mesh(px.make_mesh((1,), ("x",))):
+      ...     px.get_mesh().axis_names
+      ('x',)
+    """
     scope = current_scope()
     return empty_mesh() if scope is None or scope.mesh is None else scope.mesh
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """The abstract mesh in scope; an empty one if there is none."""
+    """The abstract mesh in scope; an empty one if there is none.
+
+    Examples:
+      >>> import primax as px
+      >>> px.get_abstract_mesh().axis_names
+      ()
+      >>> with px.set_mesh(px.make_mesh((1,), ("x",))):
+      ...     px.get_abstract_mesh().shape["x"]
+      1
+    """
     scope = current_scope()
     return _NO_MESH if scope is None else scope.abstract
 

@@ -413,6 +413,12 @@ class Shard:
     Raises:
       TypeError: the sharding cannot determine the parts, or the shape is not a sequence of integers.
       ValueError: the sharding does not include the device, or cannot divide the shape.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> (shard,) = pnp.arange(3).addressable_shards
+      >>> shard.index, shard.replica_id, shard.data
+      ((slice(None, None, None),), 0, Array([0, 1, 2], dtype=int32))
     """
 
     __slots__ = ("data", "device", "index", "replica_id")

@@ -274,6 +274,14 @@ def effects_barrier() -> None:
 
     Raises:
       XlaError: one of the programs failed. The next call starts without the failed ones.
+
+    Examples:
+      >>> import primax as px
+      >>> def report(x):
+      ...     px.jit(lambda x: px.debug.print("x is {}", x))(x)
+      ...     px.effects_barrier()  # returns after x has been printed
+      >>> report(3)
+      x is 3
     """
     pending = [*runtime_tokens.ordered.values(), *runtime_tokens.unordered]
     runtime_tokens.ordered.clear()

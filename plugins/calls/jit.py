@@ -29,7 +29,17 @@ from primax.plugins.calls.stages import CompilerOptions, Lowered, Traced, Wrappe
 
 
 def clear_caches() -> None:
-    """Clear the caches of traced and compiled programs; the next call of each function traces it again."""
+    """Clear the caches of traced and compiled programs; the next call of each function traces it again.
+
+    Examples:
+      >>> import primax as px
+      >>> f = px.jit(lambda x: print("traced") or x)
+      >>> _ = f(1.0), f(2.0)
+      traced
+      >>> px.clear_caches()
+      >>> _ = f(3.0)
+      traced
+    """
     clear_in_memory_compilation_cache()
 
 
@@ -41,6 +51,11 @@ class Inline(enum.Enum):
     """When a call of a jitted function is inlined; the names are JAX's.
 
     Here a call remains a call, whose program XLA may inline. With JAX_EARLY, programs contain the equations instead.
+
+    Examples:
+      >>> import primax as px
+      >>> px.make_jaxpr(px.jit(lambda x: 2 * x, inline=px.Inline.JAX_EARLY))(1.0)
+      { lambda ; a:f32[]. let b:f32[] = mul 2.0:f32[] a in (b,) }
     """
 
     JAX_EARLY = "jax_early"

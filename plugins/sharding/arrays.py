@@ -93,6 +93,18 @@ def make_array_from_single_device_arrays(
     Raises:
       TypeError: `arrays` holds something else than arrays.
       ValueError: a part is missing, is on several devices, or has another shape or dtype.
+
+    Examples:
+      >>> import primax as px
+      >>> import numpy as np
+      >>> mesh = px.make_mesh((1,), ("x",))
+      >>> part = px.device_put(np.arange(4), mesh.devices[0])
+      >>> px.make_array_from_single_device_arrays((4,), px.NamedSharding(mesh, px.P("x")), [part])
+      Array([0, 1, 2, 3], dtype=int32)
+      >>> px.make_array_from_single_device_arrays((5,), px.NamedSharding(mesh, px.P("x")), [part])
+      Traceback (most recent call last):
+          ...
+      ValueError: make_array_from_single_device_arrays: parts must be of shape (5,), got (4,)
     """
     function = "make_array_from_single_device_arrays"
     shape, sharding = _shape(function, shape), _sharding(function, sharding)
@@ -128,6 +140,13 @@ def make_array_from_process_local_data(sharding: ShardingLike, local_data: objec
 
     Raises:
       ValueError: the shape of the local part does not fit.
+
+    Examples:
+      >>> import primax as px
+      >>> import numpy as np
+      >>> mesh = px.make_mesh((1,), ("x",))
+      >>> px.make_array_from_process_local_data(px.NamedSharding(mesh, px.P("x")), np.arange(4)).shape
+      (4,)
     """
     function = "make_array_from_process_local_data"
     sharding = _sharding(function, sharding)

@@ -189,6 +189,14 @@ def smap(f: Callable[..., Any] | None = None, /, *, in_axes: object, out_axes: o
 
     Raises:
       ValueError: no mesh is in scope, or it has no such axis.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> with px.set_mesh(px.make_mesh((1,), ("x",))):
+      ...     total = px.smap(lambda part: px.lax.psum(part.sum(), "x"), in_axes=0, out_axes=None, axis_name="x")
+      ...     total(pnp.arange(4))
+      Array(6, dtype=int32)
     """
     if f is None:
         return functools.partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)

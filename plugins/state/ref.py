@@ -46,6 +46,15 @@ class Ref(metaclass=_RefType):
 
     `px.new_ref` makes one. `ref[...]` reads all contents, `ref[i] = x` replaces some, `ref[i] += x` changes some, and
     `ref.at[i]` is a view of some. Indices are those of arrays.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> ref = px.new_ref(pnp.zeros(3))
+      >>> ref[1] = 5
+      >>> ref[-1] += 2
+      >>> ref[...]
+      Array([0., 5., 2.], dtype=float32)
     """
 
     __slots__ = ("__weakref__", "_aval", "_shared", "_trace", "_value", "_why")
@@ -164,6 +173,15 @@ class View:
     """Elements of a reference: `ref.at[index]`.
 
     It is read and written as a reference: `view[...]`, `view[i] = x`, `view.at[i]`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> ref = px.new_ref(pnp.zeros((2, 2)))
+      >>> row = ref.at[1]
+      >>> row[...] = pnp.array([3.0, 4.0])  # writes to ref
+      >>> row[0], ref[1]
+      (Array(3., dtype=float32), Array([3., 4.], dtype=float32))
     """
 
     __slots__ = ("_indices", "_ref")

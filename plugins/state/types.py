@@ -16,6 +16,16 @@ class AbstractRef(AbstractValue):
       inner_aval: the type of the contents.
       memory_space: the memory that holds them, or None.
       kind: a name for lowerings, or None.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.typeof(px.new_ref(pnp.zeros(3)))
+      Ref{f32[3]}
+      >>> px.typeof(px.new_ref(pnp.zeros(3)).at[0])
+      Traceback (most recent call last):
+          ...
+      TypeError: a view of a reference is read by view[...]; pass the reference itself (an argument of typeof)
     """
 
     __slots__ = ("inner_aval", "kind", "memory_space")

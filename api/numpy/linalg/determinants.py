@@ -17,7 +17,13 @@ __all__ = ["SlogdetResult", "det", "slogdet"]
 
 
 class SlogdetResult(NamedTuple):
-    """Signs, and logarithms of absolute values, of determinants."""
+    """Signs, and logarithms of absolute values, of determinants.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.linalg.slogdet(pnp.eye(2)).logabsdet
+      Array(0., dtype=float32)
+    """
 
     sign: Any
     logabsdet: Any
@@ -80,6 +86,12 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
 
     Raises:
       ValueError: the matrices are not square, or `method` is unknown.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> sign, logarithm = pnp.linalg.slogdet(pnp.diag(pnp.array([-1e30, 1e30])))  # the determinant would overflow
+      >>> sign, logarithm.round(2)
+      (Array(-1., dtype=float32), Array(138.16, dtype=float32))
     """
     if not among(method, (None, "lu", "qr")):
         raise ValueError(f"slogdet: method must be 'lu', 'qr' or None, got {method!r}")

@@ -108,6 +108,12 @@ def pinv(
 
     Raises:
       ValueError: the rank of `a` is below 2, or both `rtol` and `rcond` are given.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.linalg.pinv(pnp.array([[2.0, 0.0], [0.0, 0.0]]))
+      Array([[0.5, 0. ],
+             [0. , 0. ]], dtype=float32)
     """
     if rtol is not None and rcond is not None:
         raise ValueError(f"pinv: one of rtol and rcond must be None, got {rtol} and {rcond}")
@@ -141,6 +147,13 @@ def lstsq(
     Raises:
       TypeError: `a` is not a matrix, or `b` is not a vector or matrix.
       ValueError: `a` and `b` differ in their numbers of rows.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> a = pnp.array([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
+      >>> x, residuals, rank, values = pnp.linalg.lstsq(a, pnp.array([1.0, 4.0, 3.0]))
+      >>> rank, residuals.shape
+      (Array(2, dtype=int32), (1,))
     """
     a, b = inexact("lstsq", a, b)
     x, y = get_aval(a).shape, get_aval(b).shape
@@ -208,6 +221,11 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 
     Raises:
       ValueError: `ind` is not positive, or the two groups of axes differ in size.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.linalg.tensorinv(pnp.eye(6).reshape(2, 3, 6)).shape
+      (6, 2, 3)
     """
     ind = integer("tensorinv", "ind", ind)
     (a,) = inexact("tensorinv", a)
@@ -233,6 +251,12 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Axes | None = None) -> Array:
 
     Raises:
       ValueError: the other axes of `a` do not have as many elements as `b`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> a = pnp.eye(6).reshape(2, 3, 6)
+      >>> pnp.linalg.tensorsolve(a, pnp.arange(6.0).reshape(2, 3))
+      Array([0., 1., 2., 3., 4., 5.], dtype=float32)
     """
     a, b = inexact("tensorsolve", a, b)
     rank = len(get_aval(a).shape)

@@ -35,28 +35,52 @@ __all__ = [
 
 
 class EigResult(NamedTuple):
-    """Eigenvalues, and eigenvectors as columns."""
+    """Eigenvalues, and eigenvectors as columns.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.linalg.eig(pnp.eye(2)).eigenvalues
+      Array([1.+0.j, 1.+0.j], dtype=complex64)
+    """
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class EighResult(NamedTuple):
-    """Eigenvalues, and eigenvectors as columns."""
+    """Eigenvalues, and eigenvectors as columns.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.linalg.eigh(pnp.diag(pnp.array([2.0, 1.0]))).eigenvalues
+      Array([1., 2.], dtype=float32)
+    """
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class QRResult(NamedTuple):
-    """A matrix Q with orthonormal columns, and an upper triangular matrix R."""
+    """A matrix Q with orthonormal columns, and an upper triangular matrix R.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.linalg.qr(pnp.ones((3, 2))).R.shape
+      (2, 2)
+    """
 
     Q: Any
     R: Any
 
 
 class SVDResult(NamedTuple):
-    """Left singular vectors as columns, singular values, and the adjoint of right singular vectors."""
+    """Left singular vectors as columns, singular values, and the adjoint of right singular vectors.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.linalg.svd(pnp.ones((3, 2)), full_matrices=False).Vh.shape
+      (2, 2)
+    """
 
     U: Any
     S: Any
@@ -118,6 +142,12 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
 
     Raises:
       ValueError: the rank of `a` is below 2, or the mode is unknown.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> q, r = pnp.linalg.qr(pnp.ones((4, 2)))
+      >>> q.shape, r.shape, pnp.linalg.qr(pnp.ones((4, 2)), mode="complete").Q.shape
+      ((4, 2), (2, 2), (4, 4))
     """
     a = matrices("qr", a)
     if among(mode, ("raw",)):
@@ -151,6 +181,12 @@ def eig(a: ArrayLike) -> EigResult:
 
     Raises:
       ValueError: the matrices are not square.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> values, vectors = pnp.linalg.eig(pnp.array([[0.0, 1.0], [-1.0, 0.0]]))
+      >>> values.dtype, sorted(values.imag.round(4).tolist())
+      (dtype('complex64'), [-1.0, 1.0])
     """
     return EigResult(*_eig(square("eig", a), True))
 
@@ -167,6 +203,11 @@ def eigvals(a: ArrayLike) -> Array:
 
     Raises:
       ValueError: the matrices are not square.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.sort(pnp.linalg.eigvals(pnp.diag(pnp.array([3.0, 1.0]))))
+      Array([1.+0.j, 3.+0.j], dtype=complex64)
     """
     return _eig(square("eigvals", a), False)[0]
 
@@ -218,6 +259,11 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = T
 
     Raises:
       ValueError: the matrices are not square, or `UPLO` is unknown.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.linalg.eigvalsh(pnp.array([[2.0, 2.0], [0.0, 2.0]])).round(4)  # of the mean with its transpose
+      Array([1., 3.], dtype=float32)
     """
     return _eigh(a, UPLO, bool(symmetrize_input), "eigvalsh")[1]
 
@@ -308,5 +354,10 @@ def svdvals(x: ArrayLike, /) -> Array:
 
     Raises:
       ValueError: the rank of `x` is below 2.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.linalg.svdvals(pnp.diag(pnp.array([-3.0, 4.0])))
+      Array([4., 3.], dtype=float32)
     """
     return svd(x, compute_uv=False)

@@ -147,6 +147,11 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | str | flo
 
     Raises:
       ValueError: the rank of `x` is below 2, or `ord` is unknown.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.linalg.matrix_norm(pnp.array([[3.0, 0.0], [4.0, 0.0]])), pnp.linalg.matrix_norm(pnp.ones((2, 3)), ord=1)
+      (Array(5., dtype=float32), Array(2., dtype=float32))
     """
     return norm(matrices("matrix_norm", x, "x"), ord, (-2, -1), keepdims)
 
@@ -165,6 +170,11 @@ def vector_norm(
 
     Raises:
       ValueError: an axis is out of range or repeated, or `ord` is not a number.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.linalg.vector_norm(pnp.array([[3.0, 4.0]])), pnp.linalg.vector_norm(pnp.array([0.0, 2.0]), ord=0)
+      (Array(5., dtype=float32), Array(1., dtype=float32))
     """
     return _vector_norm(x, tuple(axis) if isinstance(axis, list) else axis, bool(keepdims), ord)
 
@@ -196,6 +206,11 @@ def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
 
     Raises:
       ValueError: the rank of `x` is below 2, `x` is empty, or the matrices are not square and `p` needs it.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.linalg.cond(pnp.diag(pnp.array([4.0, 2.0]))), pnp.linalg.cond(pnp.zeros((2, 2)))
+      (Array(2., dtype=float32), Array(inf, dtype=float32))
     """
     return _cond(x, p)
 
@@ -236,6 +251,11 @@ def matrix_rank(
 
     Raises:
       ValueError: both `rtol` and `tol` are given.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.linalg.matrix_rank(pnp.ones((3, 3))), pnp.linalg.matrix_rank(pnp.zeros((2, 2)))
+      (Array(1, dtype=int32), Array(0, dtype=int32))
     """
     if rtol is not None and tol is not None:
         raise ValueError(f"matrix_rank: one of rtol and tol must be None, got {rtol} and {tol}")

@@ -44,6 +44,16 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 
     Raises:
       ValueError: a vector is not of length 3.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.linalg.cross(pnp.array([1, 0, 0]), pnp.array([[0, 1, 0], [0, 0, 1]]))
+      Array([[ 0,  0,  1],
+             [ 0, -1,  0]], dtype=int32)
+      >>> pnp.linalg.cross(pnp.ones(2), pnp.ones(2))
+      Traceback (most recent call last):
+          ...
+      ValueError: cross: vectors must be of length 3, got shapes (2,) and (2,) for axis -1
     """
     shapes = aval_of("cross", x1, 0).shape, aval_of("cross", x2, 1).shape
     axis = integer("cross", "axis", axis)
@@ -59,6 +69,12 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     Args:
       x: an array of shape (..., m, n).
       offset: the diagonal: above the main one if positive, below if negative.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.linalg.diagonal(pnp.arange(8).reshape(2, 2, 2))  # of each matrix of the last axes
+      Array([[0, 3],
+             [4, 7]], dtype=int32)
     """
     return triangles.diagonal(x, offset, -2, -1)
 
@@ -71,6 +87,11 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
       x: an array of shape (..., m, n).
       offset: the diagonal: above the main one if positive, below if negative.
       dtype: the dtype of the sums.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.linalg.trace(pnp.ones((5, 2, 2)))  # of the last two axes
+      Array([2., 2., 2., 2., 2.], dtype=float32)
     """
     return triangles.trace(x, offset, -2, -1, dtype)
 
@@ -83,6 +104,16 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Raises:
       ValueError: an argument is not of rank 1.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.linalg.outer(pnp.arange(2), pnp.array([1, 10]))
+      Array([[ 0,  0],
+             [ 1, 10]], dtype=int32)
+      >>> pnp.linalg.outer(pnp.ones(2), pnp.ones((2, 3)))
+      Traceback (most recent call last):
+          ...
+      ValueError: outer: arguments must be of rank 1, got shapes (2,) and (2, 3)
     """
     x1, x2 = promote("outer", x1, x2)
     shapes = get_aval(x1).shape, get_aval(x2).shape
@@ -109,6 +140,11 @@ def tensordot(
       precision: see `lax.dot_general`.
       preferred_element_type: the dtype of accumulation and result; the common dtype if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.linalg.tensordot(pnp.ones((2, 3, 4)), pnp.ones((3, 4, 5))).shape
+      (2, 5)
     """
     return linear.tensordot(
         x1,
@@ -162,6 +198,11 @@ def multi_dot(arrays: Sequence[Any], *, precision: PrecisionLike = None) -> Arra
 
     Raises:
       ValueError: there are fewer than two arrays, or an inner one is not a matrix.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> pnp.linalg.multi_dot([pnp.ones(2), pnp.ones((2, 3)), pnp.ones((3, 4))]).shape
+      (4,)
     """
     arrays = sequence("multi_dot", "arrays", arrays)
     factors = promote("multi_dot", *arrays) if arrays else []

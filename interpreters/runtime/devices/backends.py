@@ -168,7 +168,13 @@ def default_platform() -> str:
 
 
 def default_backend() -> str:
-    """The kind of hardware that computations run on by default: `cpu`, `gpu` for all GPUs, or another platform."""
+    """The kind of hardware that computations run on by default: `cpu`, `gpu` for all GPUs, or another platform.
+
+    Examples:
+      >>> import primax as px
+      >>> px.default_backend() in ("cpu", "gpu", "tpu")
+      True
+    """
     return str(client().platform)
 
 
@@ -246,6 +252,11 @@ def local_devices(process_index: int | None = None, backend: str | None = None) 
 
     Raises:
       ValueError: there is no such process.
+
+    Examples:
+      >>> import primax as px
+      >>> px.local_devices() == px.devices()  # in one process
+      True
     """
     of_platform = client(backend)
     if process_index is None:
@@ -257,27 +268,57 @@ def local_devices(process_index: int | None = None, backend: str | None = None) 
 
 
 def device_count(backend: str | None = None) -> int:
-    """The number of devices of a platform, in all processes."""
+    """The number of devices of a platform, in all processes.
+
+    Examples:
+      >>> import primax as px
+      >>> px.device_count("cpu") == len(px.devices("cpu"))
+      True
+    """
     return len(devices(backend))
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """The number of devices of a platform in this process."""
+    """The number of devices of a platform in this process.
+
+    Examples:
+      >>> import primax as px
+      >>> px.local_device_count() == px.device_count()  # in one process
+      True
+    """
     return len(local_devices(backend=backend))
 
 
 def process_index(backend: str | None = None) -> int:
-    """The index of this process; 0 if it is alone."""
+    """The index of this process; 0 if it is alone.
+
+    Examples:
+      >>> import primax as px
+      >>> px.process_index()
+      0
+    """
     return int(client(backend).process_index())
 
 
 def process_indices(backend: str | None = None) -> list[int]:
-    """The indices of the processes that have devices of a platform."""
+    """The indices of the processes that have devices of a platform.
+
+    Examples:
+      >>> import primax as px
+      >>> px.process_indices()
+      [0]
+    """
     return sorted({int(device.process_index) for device in client(backend).devices()})
 
 
 def process_count(backend: str | None = None) -> int:
-    """The number of processes; 1 if this process is alone."""
+    """The number of processes; 1 if this process is alone.
+
+    Examples:
+      >>> import primax as px
+      >>> px.process_count()
+      1
+    """
     return max(process_indices(backend)) + 1
 
 
