@@ -21,6 +21,7 @@ from primax.extend.provisional.arguments import (
 )
 from primax.extend.provisional.typing import ArrayLike, Axes, DeviceLike, DTypeLike, ShapeLike
 from primax.numpy.creation import asarray, place, read_dtype, zeros
+from primax.numpy.examples import EXAMPLES, examples
 from primax.numpy.joining import concatenate
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, cast, convert
@@ -221,7 +222,8 @@ def _document(function: Function, name: str, sentence: str, kind: FftType, argum
         f"{'are refused' if kind is RFFT else 'become complex64'}.\n{arguments}"
         '      norm: the divisor, for n points: "backward" divides inverses by n, "ortho" all transforms by sqrt(n),\n'
         '        "forward" all transforms but inverses by n.\n\n'
-        f"    Raises:\n      ValueError: {errors}; a length is below 1; `norm` is unknown.\n    "
+        f"    Raises:\n      ValueError: {errors}; a length is below 1; `norm` is unknown.\n"
+        f"{examples(EXAMPLES[name])}"
     )
     return function
 

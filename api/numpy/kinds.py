@@ -207,8 +207,9 @@ def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...
     Examples:
       >>> import primax.numpy as pnp
       >>> import numpy as np
-      >>> pnp.isdtype(np.int8, "signed integer"), pnp.isdtype(np.int8, ("bool", np.int8)), pnp.isdtype(np.bool_, "numeric")
-      (True, True, False)
+      >>> kinds = ("signed integer", ("bool", np.int8), "real floating")
+      >>> [pnp.isdtype(np.int8, kind) for kind in kinds]
+      [True, True, False]
     """
     own = numpy_dtype("isdtype", "dtype", dtype)
     for one in kind if isinstance(kind, tuple) else (kind,):

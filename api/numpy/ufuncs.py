@@ -17,6 +17,7 @@ from primax.extend.provisional.sharding import match_placement
 from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.complexes import RULES, of_complex
 from primax.numpy.creation import asarray, constant
+from primax.numpy.examples import EXAMPLES, examples
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, convert, number_aval, operands, promote, refuse_options, strong
 from primax.numpy.selection import choose
@@ -96,7 +97,8 @@ def document(function: FunctionT, name: str, sentence: str, count: int, kinds: s
         f"{sentence}\n\n"
         f"    Args:\n      {arguments}, {kinds}.\n\n"
         f"    Raises:\n      TypeError: an argument is neither an array nor a number, or has another dtype"
-        f"{'; the shapes do not broadcast' if count == 2 else ''}.\n    "
+        f"{'; the shapes do not broadcast' if count == 2 else ''}.\n"
+        f"{examples(EXAMPLES[name]) if name in EXAMPLES else '    '}"
     )
     return function
 

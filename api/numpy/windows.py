@@ -11,6 +11,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array
 from primax.extend.provisional.arguments import integer, naming, rename
 from primax.extend.provisional.typing import ArrayLike
+from primax.numpy.examples import EXAMPLES, examples
 from primax.numpy.formulas import i0
 from primax.numpy.promotion import promote
 from primax.numpy.ranges import counted
@@ -35,7 +36,8 @@ def _window(function: Callable[[int], Any], sentence: str) -> Callable[[int], An
         return from_host(host.astype(dtypes.default_float_dtype()))
 
     rename(window, function.__name__)
-    window.__doc__ = f"{sentence}\n\n    Args:\n      M: the number of points.\n    "
+    window.__doc__ = f"{sentence}\n\n    Args:\n      M: the number of points.\n"
+    window.__doc__ += examples(EXAMPLES[function.__name__])
     return window
 
 

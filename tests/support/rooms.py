@@ -43,8 +43,9 @@ def files_of(room: str) -> list[Path]:
     return [path for path in sorted((ROOT / room).rglob("*.py")) if room_of(path) == room]
 
 
-# The examples of a docstring, which are at its end, with the lines that a docstring without them does not need.
-_EXAMPLES = re.compile(r'\n\n +Examples:\n.*?\n +(?=""")', re.DOTALL)
+# The examples of a docstring, which are at its end, with the lines that a docstring without them does not need; and
+# strings of examples.
+_EXAMPLES = re.compile(r'\n\n +Examples:\n.*?\n +(?=""")|(?<=""")\n>>> .*?\n(?=""")', re.DOTALL)
 
 
 def lines_of(paths: list[Path]) -> int:
