@@ -37,7 +37,7 @@ IMPORTED = re.compile(r"(?:\b(?:[Ii]mports?|from)|-m|entry point)\s+`?$|^$")
 
 # What looks like a name of primax and is none.
 OTHER = {"primax.api"}  # a group of entry points
-FROM_PLUGINS = ("primax.contrib.",)  # the plugins of examples
+FROM_PLUGINS = ("primax.contrib.", "primax.plugins.NAME", "primax.plugins.samples.NAME")  # of examples
 
 
 def shown() -> Iterator[tuple[str, str, bool]]:

@@ -129,6 +129,7 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "cube": [Sample([X], reference=lambda x: x**3)],
         "wrong": "it shows how a mistake is found",
     },
+    "docs/kernel/add-a-platform.md": {"relu": "it shows lowerings alone", "other": "it shows what is missing"},
     "docs/kernel/running.md": {"halve": "it shows what is missing", "double": "it shows how a mistake is found"},
     "docs/interpreters/rewriting.md": {"bell": [Sample([X])]},
 }
