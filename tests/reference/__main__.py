@@ -1,13 +1,15 @@
 """Write the pages of the site, and build or show it.
 
-python -m reference           write the pages to build/docs
-python -m reference --build   and build the site in build/site
-python -m reference --serve   and show it, with each change of docs/ as it is saved
+python -m reference                  write the pages to build/docs
+python -m reference --build          and build the site in build/site
+python -m reference --release 0.1    and build it in build/site/0.1, beside other releases, with a choice of them
+python -m reference --serve ADDRESS  and show it, with each change of docs/ as it is saved
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shutil
 import subprocess
@@ -20,32 +22,58 @@ from checkout import ROOT
 from reference.site import write
 
 BUILD = ROOT / "build"
+SITE = BUILD / "site"
+_COMMAND = [sys.executable, "-m", "zensical"]
+_REDIRECT = '<!doctype html><meta http-equiv="refresh" content="0; url={}/index.html"><title>primax</title>\n'
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="reference", description="Write the pages of the site, and build or show it.")
     parser.add_argument("--build", action="store_true", help="build the site in build/site")
+    parser.add_argument("--release", metavar="NAME", help="build the site in build/site/NAME, beside other releases")
     parser.add_argument("--serve", metavar="ADDRESS", help="show the site, for example at localhost:8000")
     arguments = parser.parse_args()
-    config, found = write(BUILD)
-    command = [sys.executable, "-m", "zensical"]
-    if arguments.build:
-        shutil.rmtree(BUILD / "site", ignore_errors=True)
+    config, faults = write(BUILD, release=arguments.release)
+    if arguments.build or arguments.release:
+        shutil.rmtree(SITE / (arguments.release or ""), ignore_errors=True)
         done = subprocess.run(
-            [*command, "build", "--strict", "--clean", "--config-file", str(config)],
+            [*_COMMAND, "build", "--strict", "--clean", "--config-file", str(config)],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         )
-        print(*found, *told(done.stdout), sep="\n")
-        return int(done.returncode != 0 or bool(found))
+        print(*faults, *told(done.stdout), sep="\n")
+        if done.returncode or faults:
+            return 1
+        if arguments.release:
+            list_releases(SITE)
     if arguments.serve:
-        server = subprocess.Popen([*command, "serve", "--config-file", str(config), "--dev-addr", arguments.serve])
+        server = subprocess.Popen([*_COMMAND, "serve", "--config-file", str(config), "--dev-addr", arguments.serve])
         try:
             _follow(server, config)
         except KeyboardInterrupt:
             server.wait()
     return 0
+
+
+def told(report: str) -> list[str]:
+    """What the builder says: each fault in one line, as in `page.md:17:42: anchor does not exist`."""
+    plain = re.sub(r"\x1b\[[\d;]*m", "", report)
+    found = re.findall(r"^\w+: (.*)\n\s*╭─\[ (\S+) \]", plain, re.MULTILINE)
+    return [f"{place}: {fault}" for fault, place in found] or [plain]
+
+
+def list_releases(site: Path) -> None:
+    """Write the list of releases that the theme offers, the latest first, and a page that leads to the latest."""
+
+    def order(name: str) -> list[tuple[bool, int, str]]:
+        parts = re.split(r"[.-]", name)
+        return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
+
+    names = sorted((path.parent.name for path in site.glob("*/index.html")), key=order, reverse=True)
+    releases = [{"version": name, "title": name, "aliases": ["latest"] if name == names[0] else []} for name in names]
+    (site / "versions.json").write_text(json.dumps(releases, indent=1) + "\n", encoding="utf-8")
+    (site / "index.html").write_text(_REDIRECT.format(names[0]), encoding="utf-8")
 
 
 def _follow(server: subprocess.Popen[bytes], config: Path) -> None:
@@ -56,13 +84,6 @@ def _follow(server: subprocess.Popen[bytes], config: Path) -> None:
         if (now := _times()) != before:
             before = now
             write(config.parent)
-
-
-def told(report: str) -> list[str]:
-    """What the builder says: each fault in one line, as in: `page.md:17:42: anchor does not exist`."""
-    plain = re.sub(r"\x1b\[[\d;]*m", "", report)
-    found = re.findall(r"^\w+: (.*)\n\s*╭─\[ (\S+) \]", plain, re.MULTILINE)
-    return [f"{place}: {fault}" for fault, place in found] or [plain]
 
 
 def _times() -> dict[Path, float]:

@@ -20,7 +20,6 @@ _SHORT = {
 }
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _CODE = re.compile(r"(?<![`\[])`([^`\n]+)`(?![`\]])")
-_HEADING = re.compile(r"^#.*$|^ *\|? *---.*$", re.MULTILINE)
 
 
 def relative(target: str, page: str) -> str:
@@ -35,7 +34,7 @@ class Links:
     """Where names are described.
 
     Args:
-      more: the places of names that are not those of objects: `page.md#anchor` by name.
+      more: the pages of modules, by their full names.
     """
 
     def __init__(self, more: Mapping[str, str]) -> None:
@@ -56,7 +55,9 @@ class Links:
         entry = self.entry(name, module)
         if entry is not None and entry.page:
             return f"{entry.page}#{entry.path}"
-        return self._more.get(name, "")
+        first, _, rest = name.partition(".")
+        full = ".".join(filter(None, [_SHORT.get(first, first), rest]))
+        return self._more.get(full, "") if rest or first in _SHORT else ""
 
     def linker(self, page: str, module: str = "", but: str = "") -> Callable[[str], str]:
         """A function that makes Markdown of what stands between backticks on a page.
@@ -83,16 +84,9 @@ class Links:
 
         def change(part: str) -> str:
             lines = part.split("\n")
-            return "\n".join(
-                line if line.startswith("#") else _CODE.sub(lambda code: self._table_safe(link(code[1])), line)
-                for line in lines
-            )
+            return "\n".join(_CODE.sub(lambda code: link(code[1]), line) if line[:1] != "#" else line for line in lines)
 
         return prose(text, change)
-
-    @staticmethod
-    def _table_safe(text: str) -> str:
-        return text
 
     def read(self, text: str, page: str) -> None:
         """Count the names that a page writes about, outside its programs."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import surface
 
+from primax.core.option import Option
 from primax.core.primitive import Primitive
 from reference import docstrings
 from reference.linking import Links, relative
@@ -117,7 +118,8 @@ def _text(
     aliases = [entry for entry in page.entries if is_alias(entry)]
     primitives = [entry for entry in page.entries if isinstance(entry.value, Primitive)]
     for entry in sorted(plain, key=lambda entry: entry.name.lower()):
-        see = [f"[{title_of(each)}]({relative(each, page.path)})" for each in links.pages_on(entry)]
+        see = [f"[{title}]({relative(place, page.path)})" for title, place in _further(entry, places)]
+        see += [f"[{title_of(each)}]({relative(each, page.path)})" for each in links.pages_on(entry)]
         lines += page_part(entry, links.linker(page.path, page.module, entry.path), see)
     if primitives:
         lines += ["## Primitives" if plain else "", "", "| name | primitive |", "|---|---|"]
@@ -137,6 +139,18 @@ def _text(
             lines.append(f"| {_anchored(f'{page.module}.{name}', name)} | {shown} |")
         lines.append("")
     return lines
+
+
+def _further(entry: Entry, places: dict[Primitive, str]) -> Iterator[tuple[str, str]]:
+    """The titles and the places of what the reference says elsewhere on an object."""
+    if entry.module == "primax.errors":
+        yield "Errors", f"reference/errors.md#{entry.name.lower()}"
+    if isinstance(entry.value, Option):
+        yield "Options", f"reference/options.md#{entry.name}"
+    if entry.module in ("primax.lax", "primax.lax.linalg"):
+        primitive = getattr(importlib.import_module(entry.module), f"{entry.name}_p", None)
+        if primitive in places:
+            yield f"the primitive `{entry.name}`", places[primitive]
 
 
 def _anchored(path: str, name: str) -> str:

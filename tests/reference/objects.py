@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, ForwardRef
 
+import surface
+
 from primax.core.primitive import Primitive
 from reference import docstrings
 from reference.names import Entry, documented_kind
@@ -108,8 +110,8 @@ def page_part(entry: Entry, link: Link, see: list[str]) -> list[str]:
     if inspect.isclass(value):
         lines += _members(entry, link)
     notes = []
-    if entry.others:
-        notes.append(f"Also: {', '.join(f'`{other}`' for other in entry.others)}.")
+    if promised := [other for other in entry.others if not other.startswith(surface.PROVISIONAL)]:
+        notes.append(f"Also: {', '.join(f'`{other}`' for other in promised)}.")
     if entry.jax:
         notes.append(f"In JAX: {', '.join(f'`{name}`' for name in sorted(entry.jax, key=lambda n: (len(n), n))[:3])}.")
     if see:

@@ -20,10 +20,11 @@ from reference import docstrings
 from reference.formulas import derivative
 from reference.linking import Links, relative
 from reference.names import Entry, entries
+from reference.objects import heading
 from reference.staging import Files
 
 FOLDER = "reference/primitives"
-_LINES = 40  # of a program that is shown
+_LINES = 30  # of a program that is shown
 _ABOUT = """# Primitives
 
 primax has {count} primitives in {families} families. Each section shows the parameters, the rules and where each is
@@ -79,7 +80,7 @@ def _index(found: dict[str, list[Primitive]]) -> list[str]:
 
 
 def _section(primitive: Primitive, page: str, entry: Entry | None, links: Links, files: Files) -> list[str]:
-    lines = [f"## {primitive.name} {{ #{primitive.name} }}", ""]
+    lines = heading("##", primitive.name, primitive.name)
     own = vars(primitive).get("__doc__") or ""
     lines += [*docstrings.markdown(own, links.linker(page)).splitlines(), ""] if own else []
     facts = []
@@ -182,6 +183,6 @@ def _program(primitive: Primitive, sample: Sample) -> list[str]:
     lines = module.rstrip().splitlines()
     if len(lines) > _LINES:
         lines = [*lines[:_LINES], f"... {len(lines) - _LINES} more lines"]
-    wide = [line if len(line) < 400 else f"{line[:400]} ..." for line in lines]
+    wide = [line if len(line) < 240 else f"{line[:240]} ..." for line in lines]
     indented = [f"    {line}" for line in ["```text", *wide, "```"]]
     return ["```text", *jaxpr.splitlines()[:_LINES], "```", "", '??? note "StableHLO"', "", *indented, ""]

@@ -13,17 +13,26 @@ from reference import checks, modules, primitives, tables
 from reference.linking import Links
 from reference.staging import DOCS, Files
 
+_CHOICE = """extra:
+  version:
+    provider: mike
+"""
 
-def write(folder: Path) -> tuple[Path, list[str]]:
+
+def write(folder: Path, *, release: str | None = None) -> tuple[Path, list[str]]:
     """Write the pages to `folder/docs`, where they changed.
+
+    Args:
+      folder: where.
+      release: the release whose pages they are, if the site has several.
 
     Returns:
       The configuration for them, and the faults of the code.
     """
     files = Files()
     texts = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
-    links = Links({})
     reference = modules.pages()
+    links = Links({page.module: page.path for page in reversed(reference) if not page.chapter})
     for name, text in texts.items():
         links.read(text, name)
     generated = _generated(files, links, reference, texts)
@@ -39,7 +48,10 @@ def write(folder: Path) -> tuple[Path, list[str]]:
     pages.update(files.pages())
     _replace(folder / "docs", pages)
     config = folder / "mkdocs.yml"
-    config.write_text(_configuration(reference, list(generated)), encoding="utf-8")
+    text = _configuration(reference, list(generated))
+    if release is not None:
+        text = text.replace("site_dir: site\n", f"site_dir: site/{release}\n{_CHOICE}")
+    config.write_text(text, encoding="utf-8")
     return config, checks.faults(generated)
 
 
@@ -75,7 +87,7 @@ def _word(path: str) -> str:
 
 def _nav_of_modules(reference: list[modules.Page]) -> list[str]:
     """The pages by group; those of a module that has several are a group inside, unless the group has the same name."""
-    groups: dict[str, dict[str, list[modules.Page]]] = {}
+    groups: dict[str, dict[str, list[modules.Page]]] = {name: {} for name in _GROUPS}
     for page in reference:
         groups.setdefault(_group(page.module), {}).setdefault(page.module, []).append(page)
     lines = []
@@ -92,13 +104,18 @@ def _nav_of_modules(reference: list[modules.Page]) -> list[str]:
     return lines
 
 
+_INSIDE = ("numpy", "lax", "nn", "random", "scipy", "experimental")
+_GROUPS = ["primax", *(f"px.{name}" for name in _INSIDE), "Further modules"]
+_GROUPS += ["primax.extend", "primax.extend.provisional"]
+
+
 @cache
 def _group(module: str) -> str:
     """The heading in the navigation under which the pages of a module are."""
     if module.startswith("primax.extend.provisional"):
         return "primax.extend.provisional"
     parts = module.split(".")
-    if parts[1:] and parts[1] in ("numpy", "lax", "nn", "random", "scipy", "experimental", "example_libraries"):
+    if parts[1:] and parts[1] in _INSIDE:
         return f"px.{parts[1]}"
     if parts[1:2] == ["extend"]:
         return "primax.extend"
@@ -110,6 +127,8 @@ def _replace(folder: Path, pages: dict[str, str | bytes]) -> None:
     for path in sorted(folder.rglob("*"), reverse=True):
         if path.is_file() and path.relative_to(folder).as_posix() not in pages:
             path.unlink()
+        elif path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
     for name, content in pages.items():
         path = folder / name
         data = content.encode() if isinstance(content, str) else content

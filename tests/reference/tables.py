@@ -7,6 +7,7 @@ import io
 import os
 import re
 from collections import Counter
+from pathlib import Path
 
 import primax
 from primax.__main__ import COMMANDS
@@ -88,7 +89,7 @@ def _options() -> list[str]:
     ]
     for name, option in sorted(options.items()):
         lines += [f"## {name} {{ #{name} }}", "", escaped(option.doc), ""]
-        lines += [f"- Default: `{option.default!r}`"]
+        lines += [f"- Default: `{repr(option.default).replace(str(Path.home()), '~')}`"]
         lines += [f"- Variable: `{option.env}`"] if option.env else []
         lines += [f"- Values: {escaped(str(option.kind.text))}"] if getattr(option.kind, "text", "") else []
         lines += ["- Programs are compiled again for another value."] if option.tracing else []

@@ -1,0 +1,149 @@
+"""The site: what is made from the code is complete, and faults of pages and docstrings fail the build."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from checkout import ROOT
+from reference import checks, docstrings, linking, staging
+from reference.__main__ import told
+from reference.formulas import derivative
+from reference.names import entries
+from reference.objects import signature
+from reference.primitives import families
+from reference.site import write
+
+import primax as px
+from primax.extend.core.samples import samples_of
+
+pytestmark = pytest.mark.any_word_size
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    folder = tmp_path_factory.mktemp("site")
+    return folder, write(folder)[1]
+
+
+def test_the_reference_describes_every_public_name_and_no_docstring_has_a_wrong_entry(site) -> None:
+    assert site[1] == []
+
+
+def test_no_page_of_the_reference_is_too_long(site) -> None:
+    sizes = {path.name: path.stat().st_size for path in (site[0] / "docs" / "reference").rglob("*.md")}
+    assert len(sizes) > 100
+    assert {name: size for name, size in sizes.items() if size > 95_000} == {}
+
+
+def test_every_primitive_has_a_section(site) -> None:
+    for family, members in families().items():
+        text = (site[0] / "docs" / "reference" / "primitives" / f"{family}.md").read_text(encoding="utf-8")
+        assert [p.name for p in members if f"## {docstrings.escaped(p.name)} {{ #{p.name} }}" not in text] == []
+
+
+def test_a_name_without_a_page_is_a_fault() -> None:
+    page = '## jit { #primax.jit }\n<span id="primax.vmap"></span>'
+    assert list(checks.undescribed(["primax.jit", "primax.vmap"], [page])) == []
+    (fault,) = checks.undescribed(["primax.jit", "primax.grad"], [page])
+    assert fault == "primax.grad: no page of the reference describes it"
+
+
+def test_an_entry_of_no_parameter_is_a_fault() -> None:
+    def scaled(x, *, by):
+        """x times `by`.
+
+        Args:
+          x: a number.
+          factor, by: another number.
+        """
+
+    (fault,) = checks.wrong_parameters("scaled", scaled)
+    assert fault == "scaled: the docstring has an entry 'factor', and there is no such parameter"
+
+
+BROKEN = """# Broken
+
+[a page](missing.md), [an anchor](index.md#missing), [both are there](index.md#broken).
+"""
+
+
+def test_broken_links_fail_the_build(tmp_path: Path) -> None:
+    pytest.importorskip("zensical")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text(BROKEN, encoding="utf-8")
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    (tmp_path / "mkdocs.yml").write_text(text.partition("\nnav:\n")[0], encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "zensical", "build", "--strict", "--config-file", str(tmp_path / "mkdocs.yml")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode != 0
+    assert told(done.stdout) == ["index.md:3:10: page does not exist", "index.md:3:44: anchor does not exist"]
+
+
+def test_docstrings_in_parts() -> None:
+    text = """The sum.
+
+Of all `x`, a*b*c.
+
+Args:
+  x, y: numbers,
+    or arrays.
+  *more: others.
+
+Raises:
+  TypeError: no.
+
+>>> 1 + 1  # doctest: +SKIP
+2
+
+And so:
+
+>>> 2
+2"""
+    parts = docstrings.parsed(text)
+    assert parts.text == "The sum.\n\nOf all `x`, a*b*c."
+    assert docstrings.entries(parts.sections["Args"]) == [("x, y", "numbers,\nor arrays."), ("*more", "others.")]
+    assert docstrings.described(parts.sections["Args"]) == ["x", "y", "more"]
+    assert parts.sections["Raises"] == "TypeError: no."
+    assert parts.examples == [("", ">>> 1 + 1\n2"), ("And so:", ">>> 2\n2")]
+    assert docstrings.markdown(parts.text) == "The sum.\n\nOf all `x`, a\\*b\\*c."
+    assert docstrings.parsed("A.\n\nExamples:\n  >>> 1\n  1\n").examples == [("", ">>> 1\n1")]
+
+
+def test_signatures_have_types_and_the_marks_between_kinds_of_parameters() -> None:
+    def f(a: int, /, b: float = 1.0, *, c: px.Array | None = None) -> str: ...
+
+    assert signature("f", f) == "f(a: int, /, b: float = 1.0, *, c: px.Array | None = None) -> str"
+
+
+def test_links_to_files_outside_the_pages_stay_on_the_site() -> None:
+    source = staging.DOCS / "guide" / "jit.md"
+    files = staging.Files()
+    text = "[a](../../plugins/fft.py#L3) [b](vmap.md) [c](../../README.md)\n```\n[d](../../Makefile)\n```\n"
+    mended = files.mended(text, source, "guide/jit.md")
+    target = "../files/plugins/fft.py.md#L3"
+    assert mended == f"[a]({target}) [b](vmap.md) [c](../index.md)\n```\n[d](../../Makefile)\n```\n"
+    ((page, shown),) = files.pages()
+    assert page == "files/plugins/fft.py.md"
+    assert '<span id="L3"></span>' in shown
+
+
+def test_names_in_pages_are_links(site) -> None:
+    links = linking.Links({})
+    place = f"../{entries()['primax.jit'].page}#primax.jit"
+    text = "# `px.jit`\n\n`px.jit` and `px.jit(f)`, [`px.jit`](x), `px.jit is`, `no`"
+    assert links.linked(text, "guide/jit.md") == (
+        f"# `px.jit`\n\n[`px.jit`]({place}) and [`px.jit(f)`]({place}), [`px.jit`](x), `px.jit is`, `no`"
+    )
+
+
+def test_derivatives_are_read_from_rules() -> None:
+    formulas = {p.name: derivative(p, samples_of(p)[0]) for p in families()["trigonometry"]}
+    assert formulas["sin"] == "d sin(x) = dx * cos(x)"
+    assert formulas["tan"] == "d tan(x) = dx * (tan(x)² + 1)"
