@@ -203,6 +203,7 @@ def _report(
 
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LABELS = _LETTERS + "0123456789"  # JAX takes digits, too
 
 
 def _interleaved(subscripts: Any, operands: Sequence[Any]) -> tuple[str, list[Any]]:
@@ -262,7 +263,7 @@ def _parse(subscripts: str, shapes: list[tuple[int, ...]]) -> tuple[list[Labels]
             f"{len(shapes)} operands"
         )
     inputs = [_labels(term, len(shape), subscripts) for term, shape in zip(terms, shapes, strict=True)]
-    ellipsis = max(([label for label in labels if label.isdigit()] for labels in inputs), key=len, default=[])
+    ellipsis = max(([label for label in labels if label.startswith(".")] for labels in inputs), key=len, default=[])
     if arrow:
         if "..." not in right and ellipsis:
             output = _labels(right, len(right), subscripts)
@@ -270,7 +271,7 @@ def _parse(subscripts: str, shapes: list[tuple[int, ...]]) -> tuple[list[Labels]
             output = _labels(right, len(right.replace("...", "")) + len(ellipsis), subscripts)
     else:
         every = [label for labels in inputs for label in labels]
-        output = (*ellipsis, *sorted(x for x in set(every) if every.count(x) == 1 and not x.isdigit()))
+        output = (*ellipsis, *sorted(x for x in set(every) if every.count(x) == 1 and not x.startswith(".")))
     known = {label for labels in inputs for label in labels}
     for label in output:
         if label not in known or output.count(label) > 1:
@@ -284,14 +285,16 @@ def _parse(subscripts: str, shapes: list[tuple[int, ...]]) -> tuple[list[Labels]
 def _labels(term: str, rank: int, subscripts: str) -> Labels:
     before, dots, after = term.partition("...")
     letters = before + after
-    if not all(letter in _LETTERS for letter in letters):
-        raise ValueError(f"einsum: subscripts must consist of letters, commas, '...' and '->', got {subscripts!r}")
+    if not all(letter in _LABELS for letter in letters):
+        raise ValueError(
+            f"einsum: subscripts must consist of letters, digits, commas, '...' and '->', got {subscripts!r}"
+        )
     missing = rank - len(letters)
     if missing < 0 or (missing and not dots):
         raise ValueError(
             f"einsum: subscripts must have a letter for each axis, got {term!r} in {subscripts!r} for rank {rank}"
         )
-    return (*before, *map(str, range(missing - 1, -1, -1)), *after)
+    return (*before, *(f".{i}" for i in range(missing - 1, -1, -1)), *after)
 
 
 def _simplified(x: Any, labels: Labels, output: Labels, others: list[Labels], preferred: Any) -> tuple[Any, Labels]:

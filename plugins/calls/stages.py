@@ -115,10 +115,11 @@ def read_options(function: str, options: Any) -> tuple[tuple[str, Any], ...]:
 
 
 def struct_of(aval: Any, sharding: Any = None) -> core.ShapeDtypeStruct:
-    """A type for users, with the given sharding, or that of the type if the mesh in scope has devices."""
+    """A type for users, with the given sharding or that of the type; it has devices if the mesh in scope has."""
     explicit = aval_sharding(aval)
-    if sharding is None and explicit is not None and get_mesh().abstract_mesh == explicit.mesh:
-        sharding = NamedSharding(get_mesh(), explicit.spec)
+    if sharding is None and explicit is not None:
+        mesh = get_mesh()
+        sharding = NamedSharding(mesh if mesh.abstract_mesh == explicit.mesh else explicit.mesh, explicit.spec)
     return core.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
 

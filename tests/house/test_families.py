@@ -14,13 +14,11 @@ from primax.extend.core import primitives
 from primax.extend.testing import samples_of
 
 WITHOUT_PRIMITIVES = ("arrays",)
-# These stand inside of shard_map alone, where types tell along which axes values vary, or their values are no arrays.
+# These stand inside of shard_map alone, where types tell along which axes values vary.
 OF_MESHES = """all_gather_invariant all_gather_reduced preduced pscatter psum_invariant pvary reduced_vary_cast
 unreduced_psum unreduced_reduce_scatter vary_unreduced_cast"""
-WITHOUT_SAMPLES = {*OF_MESHES.split(), "after_all", "create_token"} | {
+WITHOUT_SAMPLES = {*OF_MESHES.split()} | {
     *("from_spectrum", "singular_spectrum", "spectral_changes", "spectral_turns", "spectrum"),  # not linear
-    "rng_uniform",  # its results differ between calls
-    *("addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "swap"),  # of references, which are no arrays
 }
 
 
