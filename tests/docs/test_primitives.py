@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import primax as px
 from primax import config
 from primax.extend import core
 from primax.extend.core.samples import sample_sources, samples_of
@@ -22,6 +23,13 @@ Y = np.float32([0.7, 0.4])
 POSITIVE = np.abs(X)
 
 BY_THE_PAGE = "the page runs the kit"
+
+
+def _push(queue: Any, x: Any) -> Any:
+    last = queue[-1].copy()
+    queue[...] = [x, *queue[:-1]]
+    return last
+
 
 # For each document its primitives: samples, or why it is there as it is.
 DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
@@ -93,7 +101,7 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "bare": "it shows a missing rule",
     },
     "docs/guide/references-rules.md": {
-        "push": "it takes a reference, which a sample does not hold",
+        "push": [Sample([px.new_ref(np.float32([0.3, -1.2, 0.5])), np.float32(0.7)], reference=_push)],
         "last": "it shows a missing rule",
         "sum_up": "it shows a rule that returns too little",
     },
