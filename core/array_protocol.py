@@ -21,6 +21,8 @@ class ArrayProtocol(NamedTuple):
       convert: `(x, aval) -> value`, to the dtype and weak type of `aval`.
       index: `(x, i, dim) -> value`, the `i`-th element along axis `dim`, for a static `i`.
       stack: `(xs, dim) -> value`, one or more values of one type along a new axis `dim`.
+      select: `(which, xs) -> value`: for each position `i` along axis 0 the element of `xs[which[i]]`; `which` is an
+        array of booleans or integers of rank 1. None if branches and loops cannot be mapped over with such values.
       loop: `(fun, xs) -> values`: applies `fun` to the elements of `xs` along axis 0, one after another, and stacks the
         lists of results along axis 0, by a program with one copy of `fun`; None if there is no such program.
       units: `(aval, start, total) -> value`, of shape `(total, *aval.shape)`: rows `start` to `start + aval.size` are
@@ -35,6 +37,7 @@ class ArrayProtocol(NamedTuple):
     convert: Callable[[Any, Any], Any]
     index: Callable[[Any, int, int], Any]  # type: ignore[assignment]  # in place of that of tuples
     stack: Callable[[Sequence[Any], int], Any]
+    select: Callable[[Any, Sequence[Any]], Any] | None = None
     loop: Callable[[Callable[..., list[Any]], Sequence[Any]], list[Any]] | None = None
     units: Callable[[Any, Any, Any], Any] | None = None
 

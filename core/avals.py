@@ -40,6 +40,7 @@ class AbstractValue:
     __slots__ = ("__weakref__",)
 
     mutable = False  # whether values of this type are references, whose contents change
+    composite = False  # whether values are made of arrays; see `UserType`
 
     def to_tangent_aval(self) -> AbstractValue:
         """The type of tangents of values of this type."""
@@ -278,6 +279,11 @@ def _differ_in_vma(one: ShapedArray, other: ShapedArray, ignoring: Collection[st
     return placed is not None and placed.equals_apart_from_vma(rest)
 
 
+def is_void(aval: AbstractValue) -> bool:
+    """Whether a type of tangents has no values: its dtype is float0."""
+    return getattr(aval, "dtype", None) == dtypes.float0
+
+
 WEAKNESS = frozenset({"weak_type"})
 WEAKNESS_AND_VMA = frozenset({"weak_type", "vma"})
 ALL_BUT_SHAPE_AND_DTYPE = frozenset({"weak_type", "placement"})
@@ -440,11 +446,14 @@ def get_aval(x: Any) -> Any:
     raise TypeError(f"a value of type {type(x).__name__} is not a valid primax type: {shorten(x)}{of_call()}")
 
 
+array_conversions: dict[type, Callable[[Any], Any]] = {}  # for classes without `__jax_array__`
+
+
 def unwrap(x: Any) -> Any:
     """The array of an object with `__jax_array__`; other values unchanged."""
     if type(x) in aval_handlers:
         return x
-    convert = getattr(type(x), "__jax_array__", None)
+    convert = getattr(type(x), "__jax_array__", None) or array_conversions.get(type(x))
     if convert is None:
         return x
     array = convert(x)
@@ -455,7 +464,9 @@ def unwrap(x: Any) -> Any:
 
 def is_valid(x: Any) -> bool:
     """Whether `get_aval` accepts `x`."""
-    return any(kind in aval_handlers for kind in type(x).__mro__) or hasattr(type(x), "__jax_array__")
+    kind = type(x)
+    convertible = kind in array_conversions or hasattr(kind, "__jax_array__")
+    return convertible or any(base in aval_handlers for base in kind.__mro__)
 
 
 _scalar_avals: dict[tuple[type, np.dtype[Any]], ShapedArray] = {}

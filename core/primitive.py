@@ -17,8 +17,9 @@ from primax.core.cache import Cache
 from primax.core.cache_keys import is_hashable, params_key
 from primax.core.call_errors import refuse_call
 from primax.core.closure_lifting import using, with_operands
-from primax.core.diagnostics import add_rule_note, rule_error, shorten
+from primax.core.diagnostics import add_rule_note, rule_error, shorten, user_line
 from primax.core.effects import Effect, Effects, OperandEffect, kind_of, no_effects
+from primax.core.errors import MissingRuleError
 from primax.core.jaxpr import holds_program
 from primax.core.operand import Operand
 from primax.core.trace import Tracer, set_current_trace
@@ -74,6 +75,7 @@ class Primitive(Generic[Result]):
     )
 
     mutable_operands = False  # whether operands may be references; `bind` then decides what happens
+    takes_types = False  # whether operands may be values of any type of users
     form_of: Primitive | None = None  # the primitive of which this is a form, and whose name programs show
 
     @overload
@@ -239,6 +241,8 @@ class Primitive(Generic[Result]):
             rules.loader.complete(self)
         if not self.mutable_operands and any(aval.mutable for aval in avals):
             raise TypeError(f"{self}: operands must be arrays or numbers, got a reference; read it by ref[...]")
+        if any(aval.composite for aval in avals):
+            _require_rule_for_types(self, avals, params)
         effects: Effects = no_effects
         table = rules.abstract_eval_rules
         rule = table.functions.get(self)
@@ -279,6 +283,26 @@ class Primitive(Generic[Result]):
             if getattr(aval, "placement", None) is not None:
                 return placement.rules.result_placements(self, avals, outs, params), effects
         return outs, effects
+
+
+def _require_rule_for_types(primitive: Primitive, avals: tuple[Any, ...], params: dict[str, Any]) -> None:
+    """Raise an error for a value of a user's type as an operand of a primitive of arrays.
+
+    Raises:
+      MissingRuleError: there is such an operand, and the primitive, one of primax, holds no program.
+    """
+    if primitive.takes_types or not is_proven(primitive.module) or primitive.form_of is not None:
+        return
+    if any(holds_program(value, or_function=True) for value in params.values()):
+        return
+    aval = next(aval for aval in avals if aval.composite)
+    kind = type(aval)
+    raise MissingRuleError(
+        f"{primitive} has no rules for values of type {aval.str_short()}.\n"
+        f"  Used at {user_line()}.\n"
+        f"  The package of {kind.__name__}, {kind.__module__}, can give them to a primitive of its own, and enter it: "
+        f"core.register_on_type({primitive.name}_p, {kind.__name__}, its_primitive)."
+    )
 
 
 def require_declaration(where: str, parameters: Any) -> None:

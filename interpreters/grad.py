@@ -336,6 +336,9 @@ def _gradient(
 
 
 def check_input(what: str, aval: Any, holomorphic: bool, allow_int: bool) -> None:
+    if aval.composite:
+        aval.to_tangent_aval()
+        return
     dtype = aval.dtype
     if holomorphic:
         if not dtypes.is_complex(dtype):

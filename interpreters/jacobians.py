@@ -159,11 +159,12 @@ def jacrev(
         def pull(*cts: Any) -> Any:
             return pull_back(tape, cts, avals)
 
+        in_avals = [aval.to_tangent_aval() for aval in avals]
         rows = vmap(pull)(*_basis(out_avals)) if out_avals else []
         sizes = [out.size for out in out_avals]
         split_rows = [_split(row, sizes, 0) for row in rows]
         blocks = [
-            [_reshaped(row[i], (*out.shape, *aval.shape)) for row, aval in zip(split_rows, avals, strict=True)]
+            [_reshaped(row[i], (*out.shape, *aval.shape)) for row, aval in zip(split_rows, in_avals, strict=True)]
             for i, out in enumerate(out_avals)
         ]
         jac = _tree_of_blocks(blocks, flat_fun, isinstance(argnums, int | np.integer))

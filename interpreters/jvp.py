@@ -253,7 +253,7 @@ def _require_zero(primitive: Any, primal: Any, tangent: Zero) -> None:
     """
     aval = type_of(_table, primitive, primal)
     axes = iter(getattr(aval, "shape", ()))
-    if tangent._aval is not None and not all(size in axes for size in tangent.shape):
+    if tangent._aval is not None and not all(size in axes for size in getattr(tangent.aval, "shape", ())):
         text = f"returned {tangent!r} as the tangent of a primal of type {aval.str_short()}"
         raise rule_error(_table, primitive, f"{text}; that is Zero.from_primal_value(primal_out)")
 
@@ -272,6 +272,15 @@ def _checked(primitive: Any, tracer: JVPTracer) -> Any:
         for x in (primal, tangent):
             if isinstance(x, Tracer) and not x._trace.alive:
                 raise escaped_tracer_error(_table, primitive, x)
+    if p.composite or t.composite:
+        if p.to_tangent_aval() == t:
+            return p
+        raise rule_error(
+            _table,
+            primitive,
+            f"returned a tangent of type {t.str_short()} for a result of type {p.str_short()}, whose tangents are of "
+            f"type {p.to_tangent_aval().str_short()}",
+        )
     # The types need not be equal: tangents of integers have another type.
     if (p is t and p.dtype in _real) or (p.shape == t.shape and dtypes.tangent_dtype(p.dtype) == t.dtype):
         return p

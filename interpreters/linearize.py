@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any
 
-from primax.core import config, dtypes
+from primax.core import config
 from primax.core.arguments import sequence
-from primax.core.avals import get_aval
+from primax.core.avals import get_aval, is_void
 from primax.core.closure_lifting import note_derived
 from primax.core.host_values import from_host
 from primax.core.jaxpr import ClosedJaxpr, cached_by_interface, eval_jaxpr
@@ -160,7 +160,7 @@ def linearize_flat(
         primals = [from_host(x) for x in primals]
     for i, primal in enumerate(primals):
         aval = get_aval(primal).to_tangent_aval()
-        if aval.dtype == dtypes.float0 or (active is not None and not active[i]):
+        if is_void(aval) or (active is not None and not active[i]):
             tangents.append(Zero(aval))
         else:
             tangents.append(trace.new_input(aval))

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 from primax.core.jaxpr import ClosedJaxpr, cached
+
+# Splits the values of users' types in programs into their parts; set with the first such type. It takes a program, and
+# returns None if it has no such values.
+splitter: Callable[[ClosedJaxpr], Any] | None = None
 
 _passes: dict[str, tuple[Callable[[ClosedJaxpr], bool], Callable[[ClosedJaxpr], ClosedJaxpr]]] = {}
 
@@ -15,6 +20,17 @@ def register_program_pass(
 ) -> None:
     """Add a pass, the last one, over programs with effects to which it applies; inputs and outputs stay the same."""
     _passes[name] = applies, rewrite
+
+
+def install_splitter(function: Callable[[ClosedJaxpr], Any]) -> None:
+    """Let a function split the values of users' types."""
+    global splitter
+    splitter = function
+
+
+def split(closed: ClosedJaxpr) -> Any:
+    """A program on the parts of values of users' types; None if it has no such values."""
+    return None if splitter is None else splitter(closed)
 
 
 def rewritten(closed: ClosedJaxpr) -> ClosedJaxpr:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from primax.core import dtypes, tree
+from primax.core import tree
 from primax.core.array_protocol import protocol_of
-from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, NO_VALUE, get_aval, same_type
+from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, NO_VALUE, get_aval, is_void, same_type
 from primax.core.errors import TangentTypeError
 from primax.core.host_values import from_host
 from primax.core.placement import cotangent_aval, placed_like
@@ -195,7 +195,7 @@ class Pushforward(Derivative):
         for have, want in zip(avals_of(leaves, tangents, "f_lin"), tangent_avals, strict=True):
             if not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):
                 raise TangentTypeError(f"f_lin: tangents must be of type {want.str_short()}, got {have.str_short()}")
-        inexact = [x for x, want in zip(leaves, tangent_avals, strict=True) if want.dtype != dtypes.float0]
+        inexact = [x for x, want in zip(leaves, tangent_avals, strict=True) if not is_void(want)]
         outs = [from_host(instantiate_zeros(t)) for t in self.tape.replay(*inexact)]
         return tree.unflatten(self.out_tree, list(map(placed_like, outs, self.out_avals)))
 
@@ -223,14 +223,12 @@ class Pullback(Derivative):
         ct_avals = avals_of(leaves, (ct,), "vjp")
         for x, have, aval in zip(leaves, ct_avals, self.out_avals, strict=True):
             want = aval.to_tangent_aval()
-            if have.shape != want.shape or (
-                want.dtype != dtypes.float0 and not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE)
-            ):
+            if have.shape != want.shape if is_void(want) else not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):
                 raise TangentTypeError(
                     f"vjp: the cotangent of a result of type {aval.str_short()} must be of type {want.str_short()}, "
                     f"got {have.str_short()}"
                 )
-            cts.append(Zero(want) if want.dtype == dtypes.float0 else x)
+            cts.append(Zero(want) if is_void(want) else x)
         return tree.unflatten(self.in_tree, pull_back(self.tape, cts, self.in_avals))
 
     def with_refs(self, *refs: Any) -> Callable[[Any], tuple[Any, ...]]:
@@ -351,7 +349,7 @@ def pull_back(tape: Tape, cts: Sequence[Any], in_avals: Sequence[Any]) -> list[A
     results = []
     for aval in in_avals:
         tangent = aval.to_tangent_aval()
-        ct = Zero(tangent) if tangent.dtype == dtypes.float0 else next(in_cts)
+        ct = Zero(tangent) if is_void(tangent) else next(in_cts)
         x = from_host(instantiate_zeros(ct))
         if aval.weak_type and type(ct) is not Zero and not get_aval(x).weak_type:
             x = protocol_of(tangent).convert(x, tangent)

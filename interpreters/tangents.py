@@ -8,7 +8,7 @@ import numpy as np
 
 from primax.core import dtypes, tree
 from primax.core.array_protocol import protocol_of
-from primax.core.avals import get_aval
+from primax.core.avals import get_aval, is_void
 from primax.core.placement import placed_like
 
 
@@ -131,7 +131,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
         aval = get_aval(x).to_tangent_aval()
         if symbolic_zeros:
             return SymbolicZero(aval)
-        return np.zeros(aval.shape, dtypes.float0) if aval.dtype == dtypes.float0 else instantiate_zeros(Zero(aval))
+        return zeros_like_aval(aval)
 
     return tree.tree_map(zero, val)
 
@@ -201,7 +201,7 @@ def zeros_like_aval(aval: Any) -> Any:
       >>> ad.zeros_like_aval(ShapedArray((2,), np.int8))
       Array([0, 0], dtype=int8)
     """
-    if getattr(aval, "dtype", None) == dtypes.float0:
+    if is_void(aval):
         return np.zeros(aval.shape, dtypes.float0)
     return placed_like(protocol_of(aval).zeros(aval), aval)
 
@@ -222,7 +222,9 @@ def instantiate_zeros(tangent: Any) -> Any:
 def of_number(x: Any, aval: Any) -> Any:
     """A number of Python as a tangent or cotangent of a type; None if `x` is none, or the type cannot hold it."""
     fits = dtypes.is_complex if type(x) is complex else dtypes.is_inexact
-    if type(x) in (int, float, complex) and fits(aval.dtype) and all(type(size) is int for size in aval.shape):
+    if type(x) not in (int, float, complex) or aval.composite:
+        return None
+    if fits(aval.dtype) and all(type(size) is int for size in aval.shape):
         return np.full(aval.shape, x, aval.dtype)[()]
     return None
 

@@ -17,11 +17,13 @@ from primax.plugins.comparison import eq_p
 from primax.plugins.control_flow import scan
 from primax.plugins.structural import (
     as_scalar,
+    broadcast_in_dim,
     broadcast_in_dim_p,
     broadcasted_iota,
     concatenate_p,
     convert,
     reshape_p,
+    select_n_p,
     slice_p,
     squeeze_p,
     transpose_p,
@@ -73,6 +75,10 @@ def _stack(xs: Sequence[Any], dim: int) -> Array:
     return parts[0] if len(parts) == 1 else concatenate_p.bind(*parts, dimension=dim)
 
 
+def _select(which: Any, xs: Sequence[Any]) -> Array:
+    return select_n_p.bind(broadcast_in_dim(which, get_aval(xs[0]).shape, (0,)), *xs)
+
+
 def _loop(fun: Callable[..., list[Any]], xs: Sequence[Any]) -> list[Any]:
     outs: list[Any] = scan(lambda _, elements: (None, fun(*elements)), None, tuple(xs))[1]
     return outs
@@ -99,6 +105,7 @@ def primax_register(registry: core.Registry) -> None:
         convert=_convert,
         index=_index,
         stack=_stack,
+        select=_select,
         loop=_loop,
         units=_units,
     )

@@ -28,6 +28,7 @@ from primax.extend.provisional.sharding import (
 from primax.extend.provisional.sharding_rule import ShardingRule
 from primax.extend.provisional.tracing import escaped
 from primax.extend.provisional.typing import ArrayLike
+from primax.extend.provisional.user_types import map_parts
 from primax.extend.rule_types import Table
 from primax.extend.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec, Sharding
 
@@ -119,6 +120,8 @@ def device_put(
 
     def put(leaf: Any, target: Any, donated: bool, alias: bool | None) -> Array:
         aval = core.get_aval(leaf)
+        if aval.composite:
+            return map_parts(lambda i, part: put(part, _of_part(target, aval, i, part), donated, alias), leaf)
         if aval.dtype == core.dtypes.float0:
             return leaf
         explicit = aval_sharding(aval)
@@ -132,6 +135,19 @@ def device_put(
         return out
 
     return tree.unflatten(structure, map(put, leaves, targets, donated, aliased))
+
+
+def _of_part(target: Any, aval: Any, number: int, part: Any) -> Any:
+    """The target of a part of a value of a user's type: dimensions that the part has are divided like the value's."""
+    if not isinstance(target, NamedSharding):
+        return target
+    rank = len(core.get_aval(part).shape)
+    entries: list[Any] = [None] * rank
+    for dim, names in enumerate(target.spec):
+        axis = aval.part_axis(number, dim)
+        if axis is not None and axis < rank:
+            entries[axis] = names
+    return NamedSharding(target.mesh, PartitionSpec(*entries), memory_kind=target.memory_kind)
 
 
 def require_determined(what: str, sharding: Any) -> None:

@@ -63,6 +63,12 @@ def aval_of(function: str, x: Any, argument: Any = None) -> ShapedArray:
         if isinstance(x, ad.Zero):
             hint = f": {error}"
         raise TypeError(f"{function}: {which} must be an array or a number, got {_describe(x)}{hint}") from None
+    if aval.composite:
+        kind = type(aval)
+        raise TypeError(
+            f"{function}: {_place(argument)} must be an array or a number, got a value of type {aval.str_short()}; the "
+            f"package of {kind.__name__}, {kind.__module__}, has functions for it"
+        )
     if aval.mutable:
         which = _place(argument)
         raise TypeError(f"{function}: {which} must be an array or a number, got a reference; read it by ref[...]")

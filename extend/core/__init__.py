@@ -49,6 +49,7 @@ from primax.core.jaxpr import (
 from primax.core.rules import Provenance, RuleTable, new_rule_table, rule_tables
 from primax.core.text.printer import PrintedCall
 from primax.core.trace import Tracer, current_trace, set_current_trace
+from primax.core.user_type import UserType
 from primax.extend import dtypes
 from primax.extend import options as config
 from primax.extend.core import primitives
@@ -69,6 +70,7 @@ from primax.extend.core.names import (
 )
 from primax.extend.core.samples import Sample
 from primax.extend.core.trace_states import get_opaque_trace_state
+from primax.extend.core.user_types import register_arraylike, register_on_type, register_user_type
 from primax.extend.errors import ShardingTypeError
 from primax.extend.host.registry import Registry
 from primax.extend.lazy_names import explain_absent
@@ -115,6 +117,7 @@ __all__ = [
     "TracerBoolConversionError",
     "UnexpectedTracerError",
     "UnsupportedError",
+    "UserType",
     "Var",
     "XlaError",
     "abstract_token",
@@ -145,7 +148,10 @@ __all__ = [
     "primal_dtype_to_tangent_dtype",
     "primitives",
     "protocol_of",
+    "register_arraylike",
     "register_aval",
+    "register_on_type",
+    "register_user_type",
     "rule_tables",
     "set_current_trace",
     "subjaxprs",

@@ -25,6 +25,14 @@ class _NotAnArrayError(TypeError, AttributeError):
 
     def __str__(self) -> str:
         kind, function = type(self.aval).__name__, self.function and f"{self.function}: "
+        if self.aval.composite:
+            owner = getattr(type(self.aval), "value_class", None)
+            return (
+                f"{function}a value of type {self.aval.str_short()} is not an array, and has no {self.name}.\n"
+                f"  Its type, {kind}, belongs to {type(self.aval).__module__}: use the methods of "
+                f"{owner.__name__ if owner else 'its class'} and the functions of that package, which can also enter a "
+                f"rule for a primitive: core.register_on_type(primitive, {kind}, its_primitive)."
+            )
         return (
             f"{function}values of type {self.aval.str_short()} have no {self.name}: their aval, {kind}, is not that of "
             "an array.\n"

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from primax.extend.provisional import tracing as tracing
     from primax.extend.provisional import transformations as transformations
     from primax.extend.provisional import typing as typing
+    from primax.extend.provisional import user_types as user_types
 
 __all__ = [
     "accuracy",
@@ -79,6 +80,7 @@ __all__ = [
     "tracing",
     "transformations",
     "typing",
+    "user_types",
 ]
 
 if not TYPE_CHECKING:

@@ -134,8 +134,17 @@ class CompiledFunction:
         donated = self.donated(args, kwargs)
         if thread.trace.tracing or program.tracers or program.mutable:
             return program.out_tree.unflatten(self.bind(program, leaves, donated)), None, False
+        if program.parts is not None:
+            return self._on_parts(program, leaves, donated), None, False
         results, fast = self._run_donating(program, leaves, donated) if any(donated) else self._run(program, leaves)
         return program.out_tree.unflatten(results), fast, False
+
+    def _on_parts(self, program: Program, leaves: list[Any], donated: tuple[bool, ...]) -> Any:
+        """The result of a program with values of users' types."""
+        split, flags = program.on_parts(), program.parts.of_inputs(donated)
+        arrays = program.parts.leaves(leaves)
+        results, _ = self._run_donating(split, arrays, flags) if flags else self._run(split, arrays)
+        return split.out_tree.unflatten(results)
 
     def _run(self, program: Program, leaves: list[Any], donated: tuple[bool, ...] = ()) -> tuple[list[Any], Any]:
         """Run a program outside of transformations; returns the results, and the data with which jaxlib can run it."""

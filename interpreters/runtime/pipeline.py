@@ -22,7 +22,7 @@ from primax.core.trace import Tracer, escaped
 from primax.core.tree import flatten, result_registry
 from primax.interpreters.call_signature import Signature, StaticArguments, check_outputs, read_call
 from primax.interpreters.events import LOWER, timed
-from primax.interpreters.passes import rewritten
+from primax.interpreters.passes import rewritten, split
 from primax.interpreters.runtime import device_put
 from primax.interpreters.runtime import options as config
 from primax.interpreters.runtime.array import Array
@@ -50,6 +50,7 @@ class Program:
       outs: the same for its results.
       mutable: whether it takes references.
       tracers: the constants that belong to enclosing transformations.
+      unpacks: whether its trees have containers of the parts of values of users' types.
 
     Examples:
       >>> import primax as px
@@ -59,7 +60,7 @@ class Program:
       (None, False)
     """
 
-    __slots__ = ("_fast_tree", "_open", "closed", "in_tree", "ins", "mutable", "out_tree", "outs", "tracers")
+    __slots__ = ("_fast_tree", "_open", "closed", "in_tree", "ins", "mutable", "out_tree", "outs", "tracers", "unpacks")
 
     def __init__(self, closed: ClosedJaxpr, in_tree: Any, out_tree: Any, ins: Any = None, outs: Any = None) -> None:
         self.closed = closed
@@ -67,6 +68,7 @@ class Program:
         self.outs = outs
         self.in_tree = in_tree
         self.out_tree = out_tree
+        self.unpacks = False
         self.tracers = [x for x in closed.consts if isinstance(x, Tracer)]
         self.mutable = any(v.aval.mutable for v in (*closed.jaxpr.constvars, *closed.jaxpr.invars))
         self._fast_tree: Any = None
@@ -86,6 +88,21 @@ class Program:
             invars = [*jaxpr.constvars, *jaxpr.invars]
             self._open = ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars)) if jaxpr.constvars else self.closed
         return self._open
+
+    @property
+    def parts(self) -> Any:
+        """The program on the parts of values of users' types; None if it has no such values."""
+        return split(self.closed)
+
+    def on_parts(self) -> Program:
+        """The program on the parts of values of users' types; itself if it has no such values."""
+        if self.parts is None:
+            return self
+        parts = self.parts
+        in_tree, out_tree = parts.trees(self.in_tree, self.out_tree)
+        program = Program(parts.closed, in_tree, out_tree, parts.of_inputs(self.ins), parts.of_outputs(self.outs))
+        program.unpacks = True
+        return program
 
     def alive(self) -> bool:
         """Whether the enclosing transformations whose values the function closed over are still active."""
@@ -407,6 +424,11 @@ def executable_for(closed: ClosedJaxpr, target: Target) -> Executable:
     return cached(closed, ("executable", target), lambda: compile(lower(closed, target)))  # type: ignore[no-any-return]
 
 
+def _no_tree(outs: Sequence[Any]) -> Any:
+    """The structure of results with which jaxlib runs no program by itself."""
+    return result_registry.flatten(())[1]
+
+
 def compile_and_run(
     closed: ClosedJaxpr,
     name: str,
@@ -435,6 +457,11 @@ def compile_and_run(
     Raises:
       UnexpectedTracerError: an argument is a tracer whose transformation has ended.
     """
+    parts = split(closed)
+    if parts is not None:
+        flags = parts.of_inputs(donated)
+        arrays = compile_and_run(parts.closed, name, parts.leaves(args), _no_tree, site, flags, keep_unused, options)[0]
+        return parts.values(arrays), None
     for x in args:
         if isinstance(x, Tracer):
             raise escaped(x)

@@ -15,6 +15,7 @@ from primax.extend import core
 from primax.extend.core import tree
 from primax.extend.interpreters import mlir
 from primax.extend.provisional import runtime
+from primax.extend.provisional.user_types import has_user_types, unpacked
 from primax.extend.rule_types import Table
 from primax.plugins.callbacks.flat import FlatCallback, flat_call, one_by_one, require_callable
 
@@ -131,6 +132,8 @@ def _refuse_arguments(user: str, args: Any, kwargs: Any) -> None:
 
 def _bind(user: str, callback: Any, args: Any, kwargs: Any, ordered: bool, partitioned: bool = False) -> None:
     require_callable(user, callback)
+    if has_user_types():
+        args, kwargs = unpacked((args, kwargs))
     leaves, in_tree = tree.flatten((args, kwargs))
     static = tuple((i, leaf) for i, leaf in enumerate(leaves) if not _is_value(leaf))
     apart = {i for i, _ in static}

@@ -12,6 +12,7 @@ from primax.extend.interpreters import mlir
 from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import avals_of
 from primax.extend.provisional.typing import ShardingLike
+from primax.extend.provisional.user_types import has_user_types, unpacked
 from primax.extend.rule_types import Table
 from primax.plugins.callbacks.flat import FlatCallback, one_by_one, require_callable, result_types, run_eagerly
 from primax.plugins.callbacks.mapping import check_sharding, results_are_whole
@@ -81,6 +82,8 @@ def io_callback(
     require_callable("io_callback", callback)
     check_sharding("io_callback", sharding)
     avals, out_tree = result_types("io_callback", result_shape_dtypes)
+    if has_user_types():
+        args, kwargs = unpacked((args, kwargs))
     leaves, in_tree = tree.flatten((args, kwargs))
     avals_of(leaves, (args, kwargs), "io_callback", call=True)
     flat = FlatCallback(callback, "io_callback", in_tree, out_tree)

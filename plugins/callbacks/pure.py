@@ -10,6 +10,7 @@ from primax.extend.core import Array, tree
 from primax.extend.interpreters import mlir
 from primax.extend.provisional.arguments import avals_of
 from primax.extend.provisional.typing import ShardingLike
+from primax.extend.provisional.user_types import has_user_types, unpacked
 from primax.extend.rule_types import Table
 from primax.plugins.callbacks.flat import FlatCallback, one_by_one, require_callable, result_types, run_eagerly
 from primax.plugins.callbacks.mapping import check_sharding, check_vmap_method, results_are_whole, vmap_at_once
@@ -60,6 +61,8 @@ def pure_callback(
     check_vmap_method("pure_callback", vmap_method)
     check_sharding("pure_callback", sharding)
     avals, out_tree = result_types("pure_callback", result_shape_dtypes)
+    if has_user_types():
+        args, kwargs = unpacked((args, kwargs))
     leaves, in_tree = tree.flatten((args, kwargs))
     avals_of(leaves, (args, kwargs), "pure_callback", call=True)
     flat = FlatCallback(callback, "pure_callback", in_tree, out_tree)

@@ -125,7 +125,9 @@ class Jitted(runtime.CompiledFunction):
             raise core.UnexpectedTracerError(
                 f"{self.name} closes over values of an enclosing transformation; pass them as arguments to inspect it"
             )
-        site, donated = self.site(program, leaves), self.donated(args, kwargs)
+        donated = self.donated(args, kwargs)
+        arrays = leaves if program.parts is None else program.parts.leaves(leaves)
+        site = self.site(program.on_parts(), arrays)
         return Traced(program, self.name, Target(f"jit_{self.name}", site, donated, self.keep_unused, self.options))
 
 

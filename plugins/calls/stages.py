@@ -31,6 +31,7 @@ from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
 from primax.extend.provisional.dimensions import is_symbolic
 from primax.extend.provisional.references import discharge_rules
 from primax.extend.provisional.sharding import Format, Layout, aval_sharding, get_mesh
+from primax.extend.provisional.user_types import unpacked
 from primax.extend.sharding import NamedSharding
 
 CompilerOptions: TypeAlias = dict[str, Any]  # options of XLA by name
@@ -280,10 +281,14 @@ class Traced(Stage):
           ValueError: its length is not 1.
         """
         closed, target = self.program.closed, self.target
+        stage: Stage = self
+        if self.program.parts is not None:  # few programs have values of users' types
+            closed, target = self.program.parts.closed, self.program.parts.target(target)
+            stage = Stage(self.program.on_parts(), self.name, target)
         if self.program.mutable:  # few programs take references
             assert discharge_rules.lowerable is not None  # the plugin that made the reference has set it
             closed, target = discharge_rules.lowerable(closed, target)
-        return Lowered(self, backend.lower(closed, target, _platform_of(lowering_platforms)))
+        return Lowered(stage, backend.lower(closed, target, _platform_of(lowering_platforms)))
 
     def __repr__(self) -> str:
         return f"<Traced {self.name}>"
@@ -386,6 +391,8 @@ class Compiled(Stage):
                 f"{self.name}: a compiled program that takes references cannot be called, since it returns their new "
                 "contents; call the jitted function"
             )
+        if self.program.unpacks:
+            args, kwargs = unpacked((args, kwargs))
         leaves = flat_arguments(args, kwargs, self.in_tree, self.program.closed.in_avals, self.name, "compiled for")
         for x in leaves:
             if isinstance(x, core.Tracer):
@@ -401,7 +408,7 @@ class Compiled(Stage):
         fast = None
         for check in checks or ():
             check(outs)
-        if checks is None:
+        if checks is None and not self.program.unpacks:
             used = compress(leaves, executable.kept)
             places = executable.in_shardings[len(executable.consts) :]
             if all(not isinstance(x, core.Array) or x.sharding == place for x, place in zip(used, places, strict=True)):

@@ -67,9 +67,9 @@ def stage_carrying(
     while True:
         pairs = zip(steady, staged.program.out_avals, strict=False)
         # After the first round a part stays weak, as in JAX, unless it needs another dtype.
-        widened = [x if steady is not given and x.dtype == y.dtype else _widened(x, y) for x, y in pairs]
+        widened = [x if steady is not given and _same_dtype(x, y) else _widened(x, y) for x, y in pairs]
         if widened == steady:
-            widened = [x if x.dtype == y.dtype else x.strip_weak_type() for x, y in zip(steady, given, strict=True)]
+            widened = [x if _same_dtype(x, y) else x.strip_weak_type() for x, y in zip(steady, given, strict=True)]
             if widened == steady:
                 break
         steady = widened
@@ -92,8 +92,13 @@ def _first_of_pair(what: str, body: Callable[..., Any], out_tree: Any) -> Any:
     return children[0]
 
 
+def _same_dtype(x: Any, y: Any) -> bool:
+    """Whether two types have one dtype; types of users have none, and are not converted."""
+    return x.composite or y.composite or x.dtype == y.dtype
+
+
 def _widened(before: Any, after: Any) -> ShapedArray:
     """The type of a carry after one step, if it begins with weak type; still weak if the step makes it so."""
-    if not getattr(before, "weak_type", False) or before.shape != after.shape or before == after:
+    if not getattr(before, "weak_type", False) or after.composite or before.shape != after.shape or before == after:
         return before
     return after if dtypes.result_type(before, after) == after.dtype else before

@@ -31,9 +31,9 @@ from primax.extend.rule_types import Table
 from primax.plugins.calls import run_program
 from primax.plugins.comparison import eq, ge, le
 from primax.plugins.control_flow.elements import one_by_one
-from primax.plugins.control_flow.stand_ins import may_not_end, with_stand_ins
+from primax.plugins.control_flow.stand_ins import choose, may_not_end, with_stand_ins
 from primax.plugins.reductions import reduce_or
-from primax.plugins.structural import broadcast_in_dim, convert_element_type, select_n, stop_gradient
+from primax.plugins.structural import convert_element_type, stop_gradient
 
 cond_p = core.Primitive("cond", multiple_results=True)
 
@@ -130,7 +130,7 @@ def _batch_of_choices(
                 inputs[k] = _constant_unless(taken, stacked[k])
         results.append(core.eval_jaxpr(program.jaxpr, program.consts, *inputs))
     which = index if len(branches) > 2 else convert_element_type(index, np.bool_)
-    outs = [select_n(broadcast_in_dim(which, get_aval(xs[0]).shape, (0,)), *xs) for xs in zip(*results, strict=True)]
+    outs = [choose(which, xs) for xs in zip(*results, strict=True)]
     return outs, [0] * len(outs)
 
 
@@ -171,7 +171,9 @@ def _batched(
 
 def _has_derivative(x: Any) -> bool:
     """Whether a transformation around the program may differentiate with respect to a value."""
-    return isinstance(x, core.Tracer) and dtypes.tangent_dtype(get_aval(x).dtype) != dtypes.float0
+    if not isinstance(x, core.Tracer):
+        return False
+    return x.aval.composite or dtypes.tangent_dtype(x.aval.dtype) != dtypes.float0
 
 
 def _constant_unless(taken: Any, x: Any) -> Any:
@@ -179,7 +181,7 @@ def _constant_unless(taken: Any, x: Any) -> Any:
 
     The derivative of the branch may be infinite or NaN there, and 0 times it would be NaN.
     """
-    return select_n(broadcast_in_dim(taken, get_aval(x).shape, (0,)), stop_gradient(x), x)
+    return choose(taken, [stop_gradient(x), x])
 
 
 class Split(NamedTuple):

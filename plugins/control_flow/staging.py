@@ -145,7 +145,7 @@ def _lines_of(functions: Mapping[str, Callable[..., Any]]) -> str:
 
 
 def _remedy(names: tuple[str, str], one: Any, other: Any) -> str:
-    if one.shape != other.shape:
+    if one.composite or other.composite or one.shape != other.shape:
         return ""
     if one.dtype == other.dtype:
         return "; primax.reshard changes the division of one"

@@ -31,9 +31,9 @@ from primax.extend.rule_types import Table
 from primax.extend.source_info_util import current, user_context
 from primax.plugins.control_flow.compiled import run_compiled
 from primax.plugins.control_flow.elements import one_by_one
-from primax.plugins.control_flow.stand_ins import may_not_end, with_stand_ins
+from primax.plugins.control_flow.stand_ins import choose, may_not_end, with_stand_ins
 from primax.plugins.reductions import reduce_or
-from primax.plugins.structural import broadcast_in_dim, select_n, stop_gradient
+from primax.plugins.structural import broadcast_in_dim, stop_gradient
 
 while_p = core.Primitive("while", multiple_results=True)
 
@@ -180,7 +180,7 @@ def _until_all_are_done(
         new = core.eval_jaxpr(
             body.jaxpr, body.consts, *(operands if dims is None else with_stand_ins(active, operands, dims))
         )
-        return [select_n(_broadcast_predicate(active, x), x, y) for x, y in zip(carry, new, strict=True)]
+        return [choose(active, pair) for pair in zip(carry, new, strict=True)]
 
     cond_avals = pred.in_avals[:cond_nconsts]
     return core.cached(

@@ -12,6 +12,7 @@ from primax.extend import backend
 from primax.extend.core import ShapeDtypeStruct, get_aval, tree
 from primax.extend.provisional.arguments import among, integer, sequence
 from primax.extend.provisional.sharding import named_from_hlo, to_hlo
+from primax.extend.provisional.user_types import has_user_types, unpacked
 from primax.extend.sharding import AbstractMesh, Mesh, NamedSharding
 from primax.plugins.calls import flat_arguments, jit
 from primax.plugins.export.artifact import Artifact, differentiable, make_artifact
@@ -96,6 +97,8 @@ class Exported:
         Raises:
           TypeError: the arguments differ from these types in structure, shape or dtype.
         """
+        if has_user_types():
+            args, kwargs = unpacked((args, kwargs))
         leaves = flat_arguments(args, kwargs, self.in_tree, self.in_avals, self.fun_name, "exported for")
         artifact = self._artifact
         if artifact.is_symbolic:
@@ -315,8 +318,9 @@ def export(
         if not where or isinstance(platforms, str):
             raise ValueError(f"export: platforms must be a sequence of names, got {platforms!r}")
         anywhere = any(check == DisabledSafetyCheck.platform() for check in disabled_checks)
-        artifact = make_artifact(traced.jaxpr, traced.fun_name, where, traced.site, anywhere)
-        return Exported(artifact, traced.in_tree, traced.out_tree, disabled_safety_checks=disabled_checks)
+        program = traced.program.on_parts()
+        artifact = make_artifact(program.closed, traced.fun_name, where, traced.site, anywhere)
+        return Exported(artifact, program.in_tree, program.out_tree, disabled_safety_checks=disabled_checks)
 
     return make
 

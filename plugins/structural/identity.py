@@ -17,6 +17,8 @@ from primax.extend.rule_types import Table
 copy_p = core.Primitive("copy")
 optimization_barrier_p = core.Primitive("optimization_barrier", multiple_results=True)
 stop_gradient_p = core.Primitive("stop_gradient")
+for _primitive in (copy_p, optimization_barrier_p, stop_gradient_p):
+    _primitive.takes_types = True
 
 
 _T = TypeVar("_T")
@@ -58,13 +60,15 @@ def stop_gradient(x: _T) -> _T:
 
 def _stop(x: Any) -> Any:
     aval = get_aval(x)
+    if aval.composite:
+        return stop_gradient_p.bind(x)
     if dtypes.tangent_dtype(aval.dtype) != dtypes.float0:
         return stop_gradient_p.bind(x)
     return x.astype(aval.dtype, copy=False) if isinstance(x, np.ndarray | np.generic) else x
 
 
 def _stop_gradient_impl(x: Any) -> Array:
-    return x if type(x) is core.Array else runtime.put_value(x, get_aval(x).weak_type)
+    return x if type(x) is core.Array or get_aval(x).composite else runtime.put_value(x, get_aval(x).weak_type)
 
 
 def _same(aval: Any) -> ShapedArray:

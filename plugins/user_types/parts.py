@@ -1,0 +1,146 @@
+"""Values of users' types and their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from typing import Any
+
+from primax.extend import core
+from primax.extend.core import RuleError, UserType, get_aval, tree
+from primax.extend.interpreters import batching
+from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
+from primax.extend.rule_types import Table
+
+
+def types_of_parts(aval: Any) -> list[Any]:
+    """The types of the arrays in a value of a type; the type itself if it is not a user's."""
+    if not aval.composite:
+        return [aval]
+    return [kind for part in aval.part_types() for kind in types_of_parts(part)]
+
+
+def to_arrays(aval: Any, value: Any) -> list[Any]:
+    """The arrays in a value of a type, checked against the type.
+
+    Raises:
+      RuleError: `to_parts` returned other parts than `part_types` says.
+    """
+    if not aval.composite:
+        return [value]
+    name = f"{type(aval).__name__}.to_parts"
+    types, parts = aval.part_types(), aval.to_parts(value)
+    if len(parts) != len(types):
+        raise RuleError(f"{name}: it must return {len(types)} parts, as part_types says, got {len(parts)}")
+    arrays: list[Any] = []
+    for i, (part, want) in enumerate(zip(parts, types, strict=True)):
+        have = get_aval(part)
+        if not same_type(have, want, ALL_BUT_SHAPE_AND_DTYPE):
+            raise RuleError(
+                f"{name}: part {i} of a value of type {aval.str_short()} must be of type {want.str_short()}, as "
+                f"part_types says, got {have.str_short()}"
+            )
+        if have.weak_type and not want.weak_type:
+            part = core.protocol_of(want).convert(part, want)
+        arrays += to_arrays(want, part)
+    return arrays
+
+
+def from_arrays(aval: Any, arrays: Iterator[Any]) -> Any:
+    """The value of a type from the next arrays of an iterator."""
+    if not aval.composite:
+        return next(arrays)
+    return aval.from_parts([from_arrays(part, arrays) for part in aval.part_types()])
+
+
+class Unpacked:
+    """A value of a user's type as a container of its arrays. To restore the container gives the value itself."""
+
+    __slots__ = ("arrays", "aval")
+
+    def __init__(self, aval: Any, arrays: Sequence[Any]) -> None:
+        self.aval = aval
+        self.arrays = arrays
+
+
+tree.register_pytree_node(
+    Unpacked, lambda x: (tuple(x.arrays), x.aval), lambda aval, arrays: from_arrays(aval, iter(arrays))
+)
+
+
+def tree_of_parts(structure: Any, avals: Sequence[Any]) -> Any:
+    leaves = [Unpacked(aval, types_of_parts(aval)) if aval.composite else aval for aval in avals]
+    return tree.flatten(tree.unflatten(structure, leaves))[1]
+
+
+def unpacked(values: Any) -> Any:
+    """A tree whose values of users' types are containers of their arrays.
+
+    Args:
+      values: a tree.
+    """
+
+    def unpack(x: Any) -> Any:
+        try:
+            aval = get_aval(x)
+        except (TypeError, ValueError, OverflowError):
+            return x
+        return Unpacked(aval, arrays_of(aval, x)) if aval.composite else x
+
+    return tree.tree_map(unpack, values)
+
+
+def arrays_of(aval: Any, x: Any) -> list[Any]:
+    """The arrays in a value, which may be a tracer."""
+    if not isinstance(x, core.Tracer):
+        return to_arrays(aval, x)
+    return [array for part in unpack_p.bind(x) for array in arrays_of(get_aval(part), part)] if aval.composite else [x]
+
+
+def map_parts(function: Callable[[int, Any], Any], x: Any) -> Any:
+    """A value of the same type, whose parts a function returns.
+
+    Args:
+      function: called with the number of a part and the part, an array or a value of a user's type.
+      x: a value of a user's type.
+    """
+    aval = get_aval(x)
+    if isinstance(x, core.Tracer):
+        return pack_p.bind(*map(function, count(), unpack_p.bind(x)), aval=aval)
+    return aval.from_parts(list(map(function, count(), aval.to_parts(x))))
+
+
+# Between a value and its parts in programs. They have no derivatives: tangents of a user's type may be of any type.
+unpack_p = core.Primitive("unpack", multiple_results=True)
+pack_p = core.Primitive("pack")
+
+
+def _unpack_batch(axis: batching.AxisData, args: Any, dims: Any) -> Any:
+    (x,), (dim,) = args, dims
+    aval = get_aval(x)
+    return unpack_p.bind(x), [aval.part_axis(i, dim) for i in range(len(aval.part_types()))]
+
+
+def _pack_batch(axis: batching.AxisData, parts: Any, dims: Any, *, aval: UserType) -> Any:
+    whole = aval.unmapped(axis.size, 0)
+    moved = [batching.bdim_at_front(x, d, axis.size) for x, d in zip(parts, dims, strict=True)]
+    placed = []
+    for i, x in enumerate(moved):
+        where = whole.part_axis(i, 0)  # type: ignore[attr-defined]
+        protocol = core.protocol_of(get_aval(x))
+        placed.append(protocol.index(x, 0, 0) if where is None else protocol.moveaxis(x, 0, where))
+    return pack_p.bind(*placed, aval=whole), 0
+
+
+RULES: Table = {
+    unpack_p: {
+        "impl": lambda x: list(get_aval(x).to_parts(x)),
+        "abstract_eval": lambda aval: list(aval.part_types()),
+        "axis_batch": _unpack_batch,
+    },
+    pack_p: {
+        "impl": lambda *parts, aval: aval.from_parts(list(parts)),
+        "abstract_eval": lambda *parts, aval: aval,
+        "axis_batch": _pack_batch,
+    },
+}
