@@ -56,8 +56,9 @@ demo-for-jax: $(VENV)/.for-jax
 	done
 
 REFERENCE = PYTHONPATH=tests:tests/support $(BIN)/python -m reference
+# RELEASE=0.1 builds it in build/site/0.1, beside those of other releases that are there, and lists them.
 docs: $(VENV)/.docs
-	$(REFERENCE) --build
+	$(REFERENCE) $(if $(RELEASE),--release "$(RELEASE)",--build)
 
 docs-serve: $(VENV)/.docs
 	$(REFERENCE) --serve $(or $(ADDRESS),localhost:8000)

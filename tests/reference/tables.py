@@ -14,7 +14,7 @@ from primax.__main__ import COMMANDS
 from primax.core.option import options
 from primax.core.rules import rule_tables
 from primax.extend.commands import dispatch
-from primax.extend.commands.coverage import NOT_NEEDED, all_primitives, coverage, kinds_of_rules
+from primax.extend.commands.coverage import NOT_NEEDED, VARIANTS, all_primitives, coverage, kinds_of_rules
 from primax.porting.lookup import ported_path
 from primax.porting.table import public_names
 from reference.docstrings import escaped
@@ -66,8 +66,6 @@ def _rules() -> list[str]:
     lines = [
         *_ABOUT_RULES.splitlines(),
         "",
-        "| kind | rule | primitives with one | without one |",
-        "|---|---|---|---|",
     ]
     counts: Counter[str] = Counter()
     for primitive in all_primitives().values():
@@ -75,11 +73,20 @@ def _rules() -> list[str]:
             counts.update(name for kind in kinds_of_rules() for name in coverage(primitive, kind).sources)
     for kind, table in rule_tables.items():
         if not table.module or table.module.startswith("primax"):
-            without = NOT_NEEDED.get(kind) or ("a default is used" if table.optional else "the transformation raises")
-            mark = " (experimental)" if table.experimental else ""
-            shown = f'<span id="{kind}"></span>`{kind}`{mark}'
-            lines.append(f"| {shown} | `{_cell(table.signature)}` | {counts[kind]} | {escaped(_cell(without))} |")
+            lines += [f"## {kind} {{ #{kind} }}", "", "```text", table.signature, "```", ""]
+            lines += ["It is experimental.", ""] if table.experimental else []
+            lines += [f"{counts[kind]} primitives of primax have one. {_without(kind)}", ""]
     return [*lines, ""]
+
+
+def _without(kind: str) -> str:
+    """What happens to a primitive without a rule of this kind."""
+    for one, other in [*VARIANTS.items(), *(pair[::-1] for pair in VARIANTS.items())]:
+        if kind == one:
+            return f"A rule of the kind [{other}](#{other}) may take its place."
+    if kind in NOT_NEEDED:
+        return f"A primitive without one: {escaped(NOT_NEEDED[kind])}."
+    return "Without one a default is used." if rule_tables[kind].optional else "Without one the transformation raises."
 
 
 def _options() -> list[str]:
