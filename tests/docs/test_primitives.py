@@ -109,9 +109,11 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "twice": "it shows a lowering rule, and has no derivatives",
         "fixed": "it shows a lowering rule that is wrong",
     },
+    "docs/authors/samples.md": {"distance": BY_THE_PAGE},
     "docs/authors/testing.md": {
-        "decay": [Sample([X], {"rate": 0.7}, skip={"bounds": "the page shows a wrong rule"})],
+        "decay": BY_THE_PAGE,
         "halve": "it shows how a mistake is found",
+        "twice": "it shows how a mistake is found",
     },
     "docs/authors/rules.md": {
         "length": [Sample([X, Y])],
