@@ -16,8 +16,9 @@ Many sdists have no tests. With `--checkout` the program installs a package from
 clone of its repository, and runs the tests in that folder, with the options that the folder gives pytest. The package
 stays installed in the environments: choose another `--folder` to keep it apart.
 
-Results are stored in the folder at once, a file for each package, and written to docs/reference/ecosystem.md. The results
-of tests with jax are stored, too, and used again as long as the package, jax, the seed and the seconds are the same;
+Results are stored in the folder at once, a file for each package, and written to docs/reference/ecosystem.md. The
+results of tests with jax are stored, too, and used again as long as the package, jax, the seed and the seconds are the
+same;
 `--resume` skips packages that have results with this primax. Limits are of the processor's time, so other programs on
 the machine change nothing. Several processes may share the packages, with `--prepared` from the second on.
 """

@@ -20,8 +20,15 @@ _WIDTH = 88
 _SIMPLE = re.compile(r"ForwardRef\('([^']*)'(?:, [^()]*)?\)")
 
 
-def signature(name: str, value: Any, *, method: bool = False) -> str:
-    """The call of an object with the types of its parameters and of its result; empty if Python knows none."""
+def signature(name: str, value: Any, *, method: bool = False, wide: bool = False) -> str:
+    """The call of an object with the types of its parameters and of its result; empty if Python knows none.
+
+    Args:
+      name: what is called.
+      value: the object.
+      method: whether its first parameter is left out.
+      wide: whether the call is one line, without types.
+    """
     try:
         found = inspect.signature(value)
     except (TypeError, ValueError):
@@ -29,6 +36,9 @@ def signature(name: str, value: Any, *, method: bool = False) -> str:
     parameters = list(found.parameters.values())
     if method and parameters and parameters[0].name in ("self", "cls"):
         parameters = parameters[1:]
+    if wide:
+        plain = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters]
+        return f"{name}({', '.join(_parameters(plain))})"
     parts = list(_parameters(parameters))
     returns = "" if found.return_annotation is inspect.Signature.empty else f" -> {_type(found.return_annotation)}"
     if inspect.isclass(value):
@@ -97,7 +107,8 @@ def page_part(entry: Entry, link: Link, see: list[str]) -> list[str]:
         lines += _code(call)
     else:
         lines += _code(f"{entry.path}: {type(value).__name__}")
-    text = docstrings.docstring(value) if kind != "value" or type(value).__module__.startswith("primax") else ""
+    own = docstrings.docstring(value) or (docstrings.docstring(type(value)) if kind == "value" else "")
+    text = own if kind != "value" or type(value).__module__.startswith("primax") else ""
     if kind == "value" and not text:
         shown = repr(value)
         lines += [
@@ -109,6 +120,8 @@ def page_part(entry: Entry, link: Link, see: list[str]) -> list[str]:
     lines += body(text, link)
     if inspect.isclass(value):
         lines += _members(entry, link)
+    elif kind == "value":
+        lines += _methods(entry, link)
     notes = []
     if promised := [other for other in entry.others if not other.startswith(surface.PROVISIONAL)]:
         notes.append(f"Also: {', '.join(f'`{other}`' for other in promised)}.")
@@ -167,6 +180,20 @@ def _members(entry: Entry, link: Link) -> list[str]:
             seen.add(name)
             lines += _member(entry, name, member, link)
     return lines
+
+
+def _methods(entry: Entry, link: Link) -> list[str]:
+    """The public methods of an object of a class of primax, in a table."""
+    if not type(entry.value).__module__.startswith("primax"):
+        return []
+    rows = []
+    for name in sorted(dir(type(entry.value))):
+        method = getattr(entry.value, name, None) if not name.startswith("_") else None
+        if inspect.isroutine(method) and str(method.__module__).startswith("primax"):
+            call = signature(f"{entry.name}.{name}", method, wide=True).replace("*args, **kwargs", "...")
+            sentence = docstrings.parsed(docstrings.docstring(method)).text.partition("\n\n")[0].replace("\n", " ")
+            rows.append(f"| `{call}` | {docstrings.markdown(sentence, link)} |")
+    return ["| method | result |", "|---|---|", *rows, ""] if rows else []
 
 
 def _member(entry: Entry, name: str, member: Any, link: Link) -> list[str]:

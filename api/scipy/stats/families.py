@@ -75,13 +75,13 @@ class _Distribution:
     ) -> None:
         self.name = name
         self.__module__ = sys._getframe(1).f_globals["__name__"]  # the module of the distribution, which pickle needs
-        self.__doc__ = f"The {name} distribution."
         self._formulas = formulas
         self._programs: dict[Function, Function] = {}
         self._valid = valid or _all_above_zero
         self._support = support or _everywhere
         kind = Parameter.POSITIONAL_OR_KEYWORD
         rest = [*(Parameter(shape, kind) for shape in shapes.split()), *self.parameters]
+        self.__doc__ = f"The {name} distribution, with the parameters {', '.join(map(str, rest))}."
         self._of_parameters = Signature(rest)
         self._of_number = Signature([Parameter(self.number, kind), *rest])
         self._of_probability = Signature([Parameter(probability, kind), *rest])
