@@ -335,7 +335,7 @@ def placed_along(axis: AxisData, x: Any, dim: int | None) -> Any:
 
 def stacked_type(axis: AxisData, aval: Any, dim: int | None) -> Any:
     """The type of a batch of values of a type, along a new axis `dim`; the type itself if `dim` is None."""
-    out = aval.unmapped(axis.size, dim)
+    out = aval if dim is None else aval.unmapped(axis.size, dim)
     if axis.placement is None or dim is None or not isinstance(out, ShapedArray):
         return out
     return out.update(placement=axis.placement.along(out.placement, len(out.shape), dim))

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.core import dtypes, tree
 from primax.core.arguments import check_function, name_of, wraps
-from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, get_aval, same_type
+from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, get_aval, is_void, same_type
 from primax.core.errors import TangentTypeError
 from primax.core.host_values import from_host
 from primax.core.placement import placed_like
@@ -264,7 +264,7 @@ def linear_transpose(
     flat, in_tree = tree.flatten(primals)
     avals = avals_of(flat, primals, "linear_transpose", type_of=shaped_abstractify)
     for aval in avals:
-        if not dtypes.is_numeric(aval.dtype) and dtypes.tangent_dtype(aval.dtype) != aval.dtype:
+        if not aval.composite and not dtypes.is_numeric(aval.dtype) and dtypes.tangent_dtype(aval.dtype) != aval.dtype:
             raise TypeError(f"linear_transpose: primals must be numbers, got {aval.str_short()}")
 
     def transposed(ct: Any) -> Any:
@@ -281,7 +281,7 @@ def linear_transpose(
         )
         for out, have in zip(tape.outs, avals_of(leaves, (ct,), "linear_transpose"), strict=True):
             want = get_aval(out)
-            if avals and len({dtypes.tangent_dtype(aval.dtype) == dtypes.float0 for aval in (want, avals[0])}) > 1:
+            if avals and len({is_void(aval.to_tangent_aval()) for aval in (want, avals[0])}) > 1:
                 raise TypeError(
                     "linear_transpose: fun must return integers for integer arguments, and real or complex numbers "
                     f"otherwise, got {want.str_short()} for {avals[0].str_short()}"

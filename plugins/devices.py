@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -264,11 +265,19 @@ def constrain_all(leaves: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
     """Flat values with the given shardings; values with None unchanged."""
     outs = []
     for x, sharding in zip(leaves, shardings, strict=True):
+        aval = core.get_aval(x)
+        if aval.composite and sharding is not None:
+            outs.append(map_parts(partial(_constrained_part, sharding, aval), x))
+            continue
         if getattr(sharding, "explicit", False):
-            x = with_aval_sharding(x, _explicit_sharding(core.get_aval(x), sharding))
+            x = with_aval_sharding(x, _explicit_sharding(aval, sharding))
         unchanged = sharding is None or _takes_summands(sharding)  # the axis of summands is not an axis of the value
         outs.append(x if unchanged else sharding_constraint_p.bind(x, sharding=sharding))
     return outs
+
+
+def _constrained_part(sharding: Any, aval: Any, number: int, part: Any) -> Any:
+    return constrain_all([part], [_of_part(sharding, aval, number, part)])[0]
 
 
 def _constraint_impl(x: Any, *, sharding: Any) -> Any:

@@ -119,7 +119,7 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
       >>> mapped_aval(3, None, ShapedArray((2, 3), np.float32))
       ShapedArray(float32[2,3])
     """
-    return aval.mapped(size, axis)
+    return aval if axis is None else aval.mapped(size, axis)
 
 
 def unmapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractValue:
@@ -131,7 +131,7 @@ def unmapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractV
       >>> unmapped_aval(3, 1, ShapedArray((2,), np.float32))
       ShapedArray(float32[2,3])
     """
-    return aval.unmapped(size, axis)
+    return aval if axis is None else aval.unmapped(size, axis)
 
 
 def valid_jaxtype(x: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, WEAKNESS, WEAKNESS_AND_VMA, same_type, unwrap
+from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, WEAKNESS, WEAKNESS_AND_VMA, is_void, same_type, unwrap
 from primax.core.host_values import array_of, arrays_of
 from primax.interpreters.runtime.extended_array import ExtendedArray, has_extended_dtype, logical, physical_aval
 
@@ -16,6 +16,7 @@ __all__ = [
     "has_extended_dtype",
     "logical",
     "physical_aval",
+    "is_void",
     "same_type",
     "unwrap",
 ]

@@ -115,8 +115,10 @@ def read_options(function: str, options: Any) -> tuple[tuple[str, Any], ...]:
     return tuple(sorted(options.items()))
 
 
-def struct_of(aval: Any, sharding: Any = None) -> core.ShapeDtypeStruct:
+def struct_of(aval: Any, sharding: Any = None) -> Any:
     """A type for users, with the given sharding or that of the type; it has devices if the mesh in scope has."""
+    if aval.composite:
+        return aval
     explicit = aval_sharding(aval)
     if sharding is None and explicit is not None:
         mesh = get_mesh()

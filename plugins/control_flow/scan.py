@@ -148,13 +148,18 @@ def _in_python(f: Callable[..., Any], carry: Any, xs_tree: Any, leaves: list[Any
         raise ValueError("scan: with disable_jit, at least one step must be taken, got length 0")
     ys = []
     for i in reversed(range(length)) if reverse else range(length):
-        pair = f(carry, tree.unflatten(xs_tree, [x[i] for x in leaves]))
+        pair = f(carry, tree.unflatten(xs_tree, [_element(x, i) for x in leaves]))
         carry, y = _level_of_pair(f, pair).flatten_up_to(pair)
         ys.append(y)
     if reverse:
         ys.reverse()
     stacked = tree.tree_map(lambda *parts: core.protocol_of(core.get_aval(parts[0])).stack(parts, 0), *ys)
     return tree.unflatten(_level_of_pair(f, pair), (carry, stacked))
+
+
+def _element(x: Any, i: int) -> Any:
+    aval = core.get_aval(x)
+    return core.protocol_of(aval).index(x, i, 0) if aval.composite else x[i]
 
 
 def _level_of_pair(f: Callable[..., Any], pair: Any) -> Any:

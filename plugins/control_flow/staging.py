@@ -60,7 +60,9 @@ def require_function(what: str, name: str, fun: Any) -> None:
 
 def as_result(x: Any) -> Any:
     """An operand as a result: numbers of Python or NumPy become arrays."""
-    return x if isinstance(x, core.Tracer | core.Array) else runtime.put_value(x, core.get_aval(x).weak_type)
+    if isinstance(x, core.Tracer | core.Array) or core.get_aval(x).composite:
+        return x
+    return runtime.put_value(x, core.get_aval(x).weak_type)
 
 
 def flatten_operands(what: str, name: str, operands: Any, single: bool = False) -> tuple[list[Any], Any, list[Any]]:

@@ -6,11 +6,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from primax.extend import core, dtypes
+from primax.extend import core
 from primax.extend.core import tree
 from primax.extend.interpreters import ad
 from primax.extend.provisional.arguments import RuleName, name_of, wraps
-from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
+from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, is_void, same_type
 from primax.extend.provisional.derivatives import as_leaf, from_leaf
 from primax.plugins.custom_derivatives.arguments import (
     Arguments,
@@ -192,4 +192,4 @@ def _checked(rule: RuleName, i: int, primal: Any, tangent: Any) -> Any:
             f"{core.get_aval(primal).str_short()}, whose tangents are {expected.str_short()}, and its tangent is "
             f"{actual.str_short()}"
         )
-    return ad.Zero(expected) if expected.dtype == dtypes.float0 else tangent
+    return ad.Zero(expected) if is_void(expected) else tangent

@@ -15,7 +15,7 @@ from primax.extend.core import tree
 from primax.extend.interpreters import ad
 from primax.extend.provisional import runtime
 from primax.extend.provisional.arguments import RuleName, name_of, wraps
-from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
+from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, is_void, same_type
 from primax.extend.provisional.derivatives import as_leaf, from_leaf
 from primax.plugins.custom_derivatives.arguments import (
     Arguments,
@@ -248,12 +248,13 @@ def _leaves(rule: RuleName, i: int, structure: Any, value: Any) -> list[Any]:
 def _checked(rule: RuleName, k: int, aval: Any, ct: Any) -> Any:
     """A cotangent that a rule returned, after a check that its type fits the argument."""
     expected, ct = aval.to_tangent_aval(), from_leaf(ct)
-    if ct is None or type(ct) is ad.Zero or expected.dtype == dtypes.float0:
+    if ct is None or type(ct) is ad.Zero or is_void(expected):
         return ad.Zero(expected)
-    if type(ct) is int and dtypes.is_inexact(expected.dtype):
+    if type(ct) is int and not expected.composite and dtypes.is_inexact(expected.dtype):
         ct = float(ct)  # such as 0
     actual = core.get_aval(ct)
-    if actual.shape == expected.shape and dtypes.is_floating(actual.dtype) and dtypes.is_inexact(expected.dtype):
+    floating = not (actual.composite or expected.composite) and dtypes.is_floating(actual.dtype)
+    if floating and actual.shape == expected.shape and dtypes.is_inexact(expected.dtype):
         return ct if actual.dtype == expected.dtype else convert(ct, expected.dtype, actual.weak_type)
     if not same_type(actual, expected, ALL_BUT_SHAPE_AND_DTYPE):
         raise core.TangentTypeError(

@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any, NoReturn
 
-from primax.extend import core, dtypes
+from primax.extend import core
 from primax.extend.held_programs import checked_types
 from primax.extend.interpreters import ad, batching, mlir
+from primax.extend.provisional.avals import is_void
 from primax.extend.provisional.sharding import axes_of_dims, cotangent_like, keep_vma
 from primax.extend.rule_types import Table
 from primax.plugins.custom_derivatives.calls import (
@@ -49,7 +50,7 @@ def _jvp(
             *residuals, *moving, name=name, num_residuals=len(residuals), nonzero=nonzero, bwd=bwd, out_avals=out_avals
         )
     )
-    out_tangents = [ad.Zero(aval) if aval.dtype == dtypes.float0 else next(results) for aval in out_avals]
+    out_tangents = [ad.Zero(aval) if is_void(aval) else next(results) for aval in out_avals]
     return outs, [ad.Zero(t.aval) if is_handed_on(x) else t for x, t in zip(outs, out_tangents, strict=True)]
 
 
@@ -163,7 +164,7 @@ def _refuse(name: str) -> TypeError:
 
 
 def _lin_abstract_eval(*avals: Any, out_avals: Any, **params: Any) -> list[Any]:
-    return [aval for aval in out_avals if aval.dtype != dtypes.float0]
+    return [aval for aval in out_avals if not is_void(aval)]
 
 
 def _lin_transpose(
@@ -171,7 +172,7 @@ def _lin_transpose(
 ) -> list[Any]:
     residuals, tangents = args[:num_residuals], args[num_residuals:]
     remaining = iter(cts)
-    all_cts = [ad.Zero(aval) if aval.dtype == dtypes.float0 else next(remaining) for aval in out_avals]
+    all_cts = [ad.Zero(aval) if is_void(aval) else next(remaining) for aval in out_avals]
     pulled = bwd(residuals, all_cts)
     own = list(compress(pulled, nonzero))
     return [

@@ -10,7 +10,7 @@ from primax.extend import backend, core
 from primax.extend.dimensions import is_symbolic_dim
 from primax.extend.interpreters import ad, mlir
 from primax.extend.provisional import dimensions, runtime
-from primax.extend.provisional.avals import physical_aval
+from primax.extend.provisional.avals import is_void, physical_aval
 from primax.extend.provisional.dimensions import has_symbolic
 from primax.extend.provisional.lowering import constrained, spmd_of
 from primax.extend.provisional.references import rewritten
@@ -244,7 +244,7 @@ def _vjp_site(site: runtime.DeviceAssignment, closed: core.ClosedJaxpr) -> runti
 
 def differentiable(avals: Sequence[Any]) -> list[bool]:
     """For each type whether it has cotangents."""
-    return [aval.to_tangent_aval().dtype != core.dtypes.float0 for aval in avals]
+    return [not is_void(aval.to_tangent_aval()) for aval in avals]
 
 
 def _vjp_program(closed: core.ClosedJaxpr) -> core.ClosedJaxpr:

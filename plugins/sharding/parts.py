@@ -77,6 +77,20 @@ def _check_pending(what: str, spec: PartitionSpec, aval: Any, axes: Sequence[Any
             )
 
 
+def refuse_composite(what: str, avals: Sequence[Any]) -> None:
+    """Raise an error for a value of a user's type, whose parts may be divided in various ways.
+
+    Raises:
+      UnsupportedError: there is one.
+    """
+    for i, aval in enumerate(avals):
+        if aval.composite:
+            raise core.UnsupportedError(
+                f"{what}: argument {i} (counted flat) must be an array, got a value of type {aval.str_short()}, which "
+                "devices cannot divide; pass its parts, and make the value of them inside"
+            )
+
+
 def part_aval(mesh: Mesh, spec: PartitionSpec, aval: Any, checked: bool, axes: Sequence[Any]) -> ShapedArray:
     """The type of one device's part of a value; it stays divided along explicit axes other than `axes`."""
     if aval.mutable:

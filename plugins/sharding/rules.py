@@ -145,7 +145,10 @@ def _batch_along_mesh(
             batched.extend(out_dims)
             return outs
 
-        avals = [aval.unmapped(own.size, dim) for aval, dim in zip(jaxpr.in_avals, dims, strict=True)]
+        avals = [
+            aval if dim is None else aval.unmapped(own.size, dim)
+            for aval, dim in zip(jaxpr.in_avals, dims, strict=True)
+        ]
         if checked:
             avals = [
                 aval if dim is None else aval.update(vma=aval.vma | frozenset(names))

@@ -15,7 +15,7 @@ from primax.extend.provisional.programs import check_outputs, new_programs, prog
 from primax.extend.provisional.sharding import aval_sharding, check_spec, current_scope, manual_scope, vary
 from primax.extend.provisional.typing import AxisNames
 from primax.extend.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
-from primax.plugins.sharding.parts import check_in_spec, part_aval
+from primax.plugins.sharding.parts import check_in_spec, part_aval, refuse_composite
 
 shard_map_p = core.Primitive("shard_map", multiple_results=True)
 
@@ -106,6 +106,7 @@ def shard_map(
         where = _mesh(mesh, leaves)
         axes = _axes(where, axis_names)
         avals = avals_of(leaves, (args, {}), f"shard_map of {name}", call=True)
+        refuse_composite(f"shard_map of {name}", avals)
         prefix = _recorded_specs(name, in_tree, avals, where, axes) if ins is _MISSING else ins
         flat_ins = tuple(_specs(f"shard_map of {name}", "in_specs", in_tree, prefix, where, axes))
         key = ("shard_map", in_tree, tuple(avals), flat_ins, out_key, where, axes, check_vma, surroundings())
