@@ -14,7 +14,7 @@ HEADING = """\
 
 `make accuracy` writes this page. It computes each function, its first and its second derivative under `jit` on the CPU
 and compares the results with those of [mpmath](https://mpmath.org), which has as many digits as needed. The points are
-numbers of every binade from 2**-10 to 2**8 and of every eighth of the others (every sixteenth in double precision,
+numbers of every binade from `2**-10` to `2**8` and of every eighth of the others (every sixteenth in double precision,
 every 64th for special functions), of both signs, and neighbors of zeros, poles, branch points and thresholds.
 `python -m accuracy --step 1` takes every binade; see `tests/accuracy/README.md`.
 
@@ -69,7 +69,8 @@ class _Notes:
         for (label, interval, reason), number in self.numbers.items():
             worst = self.worst[label, interval, reason]
             sizes = ", ".join(f"{dtype} {_ulp(w)}" for dtype, w in worst.items())
-            yield f"{number}. `{label}`, {interval}: {sizes}. {reason}"
+            plain = f"{interval}: {sizes}. {reason}".replace("*", "\\*")  # x**2, not emphasis
+            yield f"{number}. `{label}`, {plain}"
 
 
 def _installed(name: str) -> str:
