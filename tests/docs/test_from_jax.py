@@ -119,6 +119,46 @@ def _wrong_type(m: Any) -> str:
     return "not compared" if mine.bind(m.numpy.ones(3)).shape == (1,) else ""
 
 
+def _several_results(m: Any) -> type:
+    return type(m.lax.top_k(m.numpy.arange(3.0), 2))
+
+
+def _arrays_of_the_other(m: Any) -> float:
+    other = primax if m is jax else jax
+    return float(m.numpy.cos(other.numpy.zeros(())))
+
+
+def _rules_of_others(m: Any) -> float:
+    interpreters = m.interpreters if m is jax else importlib.import_module("primax.extend.interpreters")
+    rules = interpreters.ad.primitive_jvps
+    before = rules[m.lax.tan_p]
+    rules[m.lax.tan_p] = lambda primals, tangents, **_: (primals[0], 7 * tangents[0])
+    try:
+        return float(m.jvp(m.lax.tan, (0.0,), (1.0,))[1])
+    finally:
+        rules[m.lax.tan_p] = before
+
+
+def _absent_platform(m: Any) -> str:
+    interpreters = m.interpreters if m is jax else importlib.import_module("primax.extend.interpreters")
+    primitive = importlib.import_module(f"{m.__name__}.extend.core").Primitive("mine")
+    interpreters.mlir.register_lowering(primitive, lambda ctx, x: [x], platform="of_tomorrow")
+    return "kept"
+
+
+def _values_in_shard_map(m: Any) -> list[bool]:
+    seen: list[str] = []
+
+    def look(x: Any) -> Any:
+        seen.append(str(x))
+        return x
+
+    mesh = m.make_mesh((1,), ("x",), axis_types=(m.sharding.AxisType.Auto,))
+    spec = m.sharding.PartitionSpec("x")
+    m.shard_map(look, mesh=mesh, in_specs=spec, out_specs=spec)(np.ones(2))
+    return ["1." in text for text in seen]
+
+
 ERROR = object()
 DIFFERENCES: list[tuple[Callable[[Any], Any], Any, Any]] = [
     (_norm_at_zero, True, False),
@@ -139,6 +179,11 @@ DIFFERENCES: list[tuple[Callable[[Any], Any], Any, Any]] = [
     (_other_memory, "pinned_host", ERROR),
     (_equations, ["jit", "custom_jvp_call"], ["in line", "jit"]),
     (_wrong_type, "not compared", ERROR),
+    (_several_results, list, tuple),
+    (_arrays_of_the_other, ERROR, 1.0),
+    (_rules_of_others, 7.0, ERROR),
+    (_absent_platform, ERROR, "kept"),
+    (_values_in_shard_map, [True], [False]),
 ]
 
 
