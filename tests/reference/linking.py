@@ -44,6 +44,8 @@ class Links:
     def entry(self, name: str, module: str = "") -> Entry | None:
         """The object of a name as text writes it, in the text of a module."""
         first, _, rest = name.partition(".")
+        if first in ("numpy", "scipy", "jax"):
+            return None
         paths = [f"{_SHORT[first]}.{rest}"] if first in _SHORT and rest else []
         paths += [name, f"primax.{name}", f"{module}.{name}"] if module or rest else [name]
         if module.startswith("primax.numpy"):

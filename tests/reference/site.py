@@ -94,7 +94,8 @@ def _nav_of_modules(reference: list[modules.Page]) -> list[str]:
     for group, members in groups.items():
         lines.append(f"    - {group!r}:")
         for module, pages in members.items():
-            title = module.replace("primax.", "px.", 1) if not module.startswith("primax.extend") else module
+            title = module if module.startswith("primax.extend") else module.replace("primax.", "px.", 1)
+            title = title.removeprefix(f"{group}.")
             indent = " " * 6
             if len(pages) > 1 and title != group:
                 lines.append(f"{indent}- {title!r}:")
