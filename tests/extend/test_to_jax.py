@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import subprocess
 import sys
 import warnings
@@ -422,3 +423,12 @@ def test_transforms_sorts_and_indices_are_translated():
     found = jax.grad(lambda x: sum(out.sum() for out in g(x, 1)))(x)
     np.testing.assert_allclose(found, px.grad(lambda x: sum(out.sum() for out in f(x, 1)))(x), rtol=1e-5)
     assert jax.vmap(g, in_axes=(None, 0))(x, np.arange(2))[2].shape == (2, 4)
+
+
+def test_the_program_of_the_page_prints_what_the_page_shows(capsys):
+    page = (ROOT / "docs" / "authors" / "in-jax.md").read_text(encoding="utf-8")
+    program, printed = (
+        re.search(rf"^```{kind}\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)[1] for kind in ("python", "text")
+    )
+    exec(program, {"__name__": "__main__"})
+    assert capsys.readouterr().out == printed
