@@ -88,7 +88,6 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "flip": BY_THE_PAGE,
         "lost": "it shows how a mistake is found",
         "misspelt": "it shows how a mistake is found",
-        "torn": "it shows how a mistake is found",
     },
     "docs/authors/plugins.md": {
         "labelled": "it shows the JVP rule of what holds a program",
