@@ -219,7 +219,7 @@ def stop_trace() -> Any:
       RuntimeError: no trace is active.
     """
     if "session" not in _at_work:
-        raise RuntimeError("stop_trace: a trace must be at work, and none is; call start_trace first")
+        raise RuntimeError("stop_trace: no trace is being recorded; call start_trace first")
     return _at_work.pop("session").stop()
 
 
@@ -270,7 +270,7 @@ def stop_server() -> None:
       ValueError: no server is active.
     """
     if "server" not in _at_work:
-        raise ValueError("stop_server: a server must be at work, and none is; call start_server first")
+        raise ValueError("stop_server: no server is running; call start_server first")
     del _at_work["server"]
 
 

@@ -53,7 +53,7 @@ def wraps(fun: Any) -> Callable[[_F], _F]:
     """`functools.wraps` for any callable.
 
     If its `__name__` is not a string, the function gets the name that `name_of` finds. Attributes that a function
-    cannot have are left out, and so are those of a jitted function, such as `lower`, which are its own.
+    cannot have are left out. So are the attributes that only a jitted function has, such as `lower`.
     """
 
     def decorate(function: _F) -> _F:

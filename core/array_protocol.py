@@ -15,12 +15,12 @@ class ArrayProtocol(NamedTuple):
 
     Attributes:
       zeros: `(aval) -> value`, the zero of a (tangent) type.
-      add: `(x, y) -> value`, the sum of two values of one type.
+      add: `(x, y) -> value`, the sum of two values of the same type.
       broadcast: `(x, size, dim) -> value`, `size` copies of `x` along a new axis `dim`.
       moveaxis: `(x, source, destination) -> value`.
       convert: `(x, aval) -> value`, to the dtype and weak type of `aval`.
       index: `(x, i, dim) -> value`, the `i`-th element along axis `dim`, for a static `i`.
-      stack: `(xs, dim) -> value`, one or more values of one type along a new axis `dim`.
+      stack: `(xs, dim) -> value`, one or more values of the same type along a new axis `dim`.
       select: `(which, xs) -> value`: for each position `i` along axis 0 the element of `xs[which[i]]`; `which` is an
         array of booleans or integers of rank 1. None if branches and loops cannot be mapped over with such values.
       loop: `(fun, xs) -> values`: applies `fun` to the elements of `xs` along axis 0, one after another, and stacks the

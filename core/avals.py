@@ -249,7 +249,7 @@ def _forget(key: Any, ended: weakref.ref[ShapedArray]) -> None:
 
 
 def same_type(one: AbstractValue, other: AbstractValue, ignoring: Collection[str] = ()) -> bool:
-    """Whether two types are the same, apart from ignored attributes.
+    """Whether two types are the same, except for ignored attributes.
 
     Args:
       one: a type.
@@ -521,7 +521,7 @@ def typeof(x: Any) -> Any:
       x: an array, a number, or a tracer of one.
 
     Raises:
-      TypeError: `x` is none of these.
+      TypeError: `x` is not one of these.
 
     >>> typeof(1.0)
     ShapedArray(float32[], weak_type=True)

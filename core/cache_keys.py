@@ -42,7 +42,7 @@ def params_key(params: dict[str, Any]) -> Any:
 
 
 def exact(x: Any) -> Any:
-    """A key for a value. Two values of one type with equal keys are the same value.
+    """A key for a value. Two values of the same type with equal keys are the same value.
 
     This holds for numbers inside tuples, sets and dataclasses, too. Values of other types are the same if they are
     equal.

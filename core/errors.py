@@ -223,7 +223,7 @@ class PluginError(RuntimeError):
 
 
 class PluginWarning(UserWarning):
-    """A plugin was not loaded; the program goes on without it."""
+    """A plugin was not loaded; the program continues without it."""
 
 
 class ExperimentalWarning(UserWarning):

@@ -94,7 +94,7 @@ class Primitive(Generic[Result]):
             raise TypeError(f"Primitive: multiple_results must be True or False, got {multiple_results!r}")
         self.multiple_results = multiple_results
         self.plugin: str | None = None
-        self.full_name = ""  # such as `beta::scale`, if primitives of several plugins have one name
+        self.full_name = ""  # such as `beta::scale`, if primitives of several plugins have the same name
         self._parameters: dict[str, Any] | None = None  # types and predicates by name
         self.module: str = sys._getframe(1).f_globals.get("__name__", "")  # names the plugin in import errors
         self.types = Cache(8192)  # the types of its results, and its effects

@@ -96,7 +96,7 @@ def _among(to: Iterable[Primitive | str]) -> Callable[[JaxprEqn], bool]:
 
 
 def _but(away: Any, jaxpr: Jaxpr) -> Callable[[JaxprEqn], bool]:
-    """Whether an equation may stay, since it is none of these."""
+    """Whether an equation may stay, since it is not one of these."""
     names: set[str] = set()
     primitives: set[Primitive] = set()
     functions: list[Callable[[JaxprEqn], bool]] = []

@@ -110,7 +110,7 @@ def define_primitive(
       batch: `(args, dims, **params) -> (out, dim)`.
       lowering: `(ctx, *ir_values, **params) -> ir values`; or a mapping from platforms, such as `"cuda"`, to such
         rules, with None for all others. Platforms need not be present.
-      linear: positions of arguments in each of which it is linear, the others held fixed. A missing `jvp` rule is
+      linear: positions of arguments; it is linear in each of them while the others are fixed. A missing `jvp` rule is
         derived from this, and a missing `transpose` rule from the `impl` or from a `jvp` written by hand.
       nondiff: positions of arguments without a derivative; differentiating with respect to them raises an error.
       vjp: for reverse mode only, a pair of functions: `fwd(*args, **params) -> (out, residuals)`, and `bwd(residuals,

@@ -108,7 +108,7 @@ def pycapsule(funcptr: Any) -> Any:
     """A capsule of a function from a `ctypes` library, of a pointer or of an address.
 
     Raises:
-      TypeError: the argument is none of these.
+      TypeError: the argument is not one of these.
 
     >>> import ctypes
     >>> from primax.extend import ffi
@@ -249,7 +249,7 @@ def _aliases(
         if not (0 <= i < len(ins) and 0 <= o < len(outs)):
             raise ValueError(f"{pair} {len(ins)} arguments with {len(outs)} results, got {i}: {o}")
         if (ins[i].shape, ins[i].dtype) != (outs[o].shape, outs[o].dtype):
-            raise ValueError(f"{pair} values of one type, got {ins[i].str_short()} and {outs[o].str_short()}")
+            raise ValueError(f"{pair} values of the same type, got {ins[i].str_short()} and {outs[o].str_short()}")
         if in_layouts[i] != out_layouts[o]:
             raise ValueError(f"{pair} values of one layout, got {in_layouts[i][::-1]} and {out_layouts[o][::-1]}")
         pairs.append((i, o))

@@ -457,7 +457,7 @@ class Interpreter:
         return kind and f"; or in a plugin, registry.define({eqn.primitive.name}_p, {kind}=rule)"
 
     def _refuse_unsupported(self, eqn: JaxprEqn) -> None:
-        """Raise the error for a primitive of which a plugin says that it has no rule in the table."""
+        """Raise the error for a primitive that has no rule in the table, as a plugin declares."""
         if self.table is not None and eqn.primitive in self.table.unsupported:
             raise missing_error(self.table, eqn.primitive)(explain_missing(self.table, eqn.primitive))
 

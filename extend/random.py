@@ -257,7 +257,7 @@ def find_prng_impl(impl: Any = None, function: str = "find_prng_impl") -> PRNGIm
 
     Raises:
       ValueError: no active plugin has a generator of this name.
-      TypeError: `impl` is none of these.
+      TypeError: `impl` is not one of these.
     """
     if impl is None:
         impl = default_prng_impl.value

@@ -158,7 +158,7 @@ class Derivative:
                     return f"leaf {leaf} of args_res[{i}]"
                 return f"args_res[{i}]{tree.keystr(paths[leaf][0])}"
             leaf -= node.num_leaves
-        raise AssertionError("the leaf is of none of the arguments")
+        raise AssertionError("the leaf belongs to no argument")
 
     def tree_flatten(self) -> tuple[Sequence[Any], tuple[Any, ...]]:
         """The residuals, and the static parts."""
@@ -332,7 +332,7 @@ def _spread(saveable: Any, node: Any, path: str) -> Iterator[bool]:
     try:
         entries = sorted(saveable.items()) if isinstance(saveable, dict) else list(enumerate(saveable))
     except TypeError:
-        raise TypeError(f"vjp: saveable_args{path} must have keys of one type, got {saveable!r}") from None
+        raise TypeError(f"vjp: saveable_args{path} must have keys of the same type, got {saveable!r}") from None
     children = node.children()
     if len(entries) != len(children):
         raise ValueError(

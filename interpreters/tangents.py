@@ -230,7 +230,7 @@ def of_number(x: Any, aval: Any) -> Any:
 
 
 def add_tangents(x: Any, y: Any) -> Any:
-    """The sum of two tangents or cotangents of one type.
+    """The sum of two tangents or cotangents of the same type.
 
     Examples:
       >>> from primax.extend.core import get_aval

@@ -26,7 +26,7 @@ def backward(trace: Any, outs: Sequence[Any], cotangents: Sequence[Any]) -> list
     """Pull cotangents back along a tape.
 
     Args:
-      trace: the tape, or a `LinearTrace` of which none was made.
+      trace: the tape, or a `LinearTrace` that has recorded no tape.
       outs: the outputs of the tape.
       cotangents: one for each output, possibly `Zero`.
 

@@ -157,7 +157,7 @@ def _size(avals: Sequence[Any], dims: Sequence[int | None], axis_size: int | Non
     ]
     if axis_size is not None:
         lines.append(f"  axis_size is {axis_size!r}")
-    raise ValueError("vmap: the mapped axes must have one size:\n" + "\n".join(lines))
+    raise ValueError("vmap: the mapped axes must have the same size:\n" + "\n".join(lines))
 
 
 def _placement_of_axis(avals: Sequence[Any], dims: Sequence[int | None], place: _Place) -> Any:

@@ -50,7 +50,7 @@ def _convert(x: Any, aval: ShapedArray) -> Array:
 
 
 def _is_on_host(xs: Sequence[Any]) -> bool:
-    """Whether values can be split and joined without programs, of which each position would need one."""
+    """Whether values can be split and joined without programs, which would be one for each position."""
     return not thread.trace.tracing and all(
         (x.platform() == "cpu" and not x.committed) if type(x) is Array else isinstance(x, np.ndarray | np.generic)
         for x in xs

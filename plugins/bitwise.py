@@ -46,17 +46,17 @@ def bitwise_not(x: ArrayLike) -> Array:
 
 
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x & y, for booleans or integers of one dtype and of shapes as in `add`."""
+    """Elementwise x & y, for booleans or integers of the same dtype and of shapes as in `add`."""
     return and_p.bind(x, y)
 
 
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x | y, for booleans or integers of one dtype and of shapes as in `add`."""
+    """Elementwise x | y, for booleans or integers of the same dtype and of shapes as in `add`."""
     return or_p.bind(x, y)
 
 
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x ^ y, for booleans or integers of one dtype and of shapes as in `add`."""
+    """Elementwise x ^ y, for booleans or integers of the same dtype and of shapes as in `add`."""
     return xor_p.bind(x, y)
 
 
@@ -71,17 +71,20 @@ def clz(x: ArrayLike) -> Array:
 
 
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x << y, for integers of one dtype and of shapes as in `add`; 0 once y reaches the number of bits."""
+    """Elementwise x << y, for integers of the same dtype and of shapes as in `add`.
+
+    The result is 0 if y is at least the number of bits.
+    """
     return shift_left_p.bind(x, y)
 
 
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x >> y that repeats the sign bit, for integers of one dtype and of shapes as in `add`."""
+    """Elementwise x >> y that repeats the sign bit, for integers of the same dtype and of shapes as in `add`."""
     return shift_right_arithmetic_p.bind(x, y)
 
 
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x >> y that shifts zeros in, for integers of one dtype and of shapes as in `add`.
+    """Elementwise x >> y that shifts zeros in, for integers of the same dtype and of shapes as in `add`.
 
     >>> import primax as px
     >>> import numpy as np

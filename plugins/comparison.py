@@ -50,32 +50,32 @@ lt_to_p = core.Primitive("lt_to")
 
 
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x == y, for arrays of one dtype and of shapes as in `add`."""
+    """Elementwise x == y, for arrays of the same dtype and of shapes as in `add`."""
     return eq_p.bind(x, y)
 
 
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x != y, for arrays of one dtype and of shapes as in `add`."""
+    """Elementwise x != y, for arrays of the same dtype and of shapes as in `add`."""
     return ne_p.bind(x, y)
 
 
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x >= y, for real arrays of one dtype and of shapes as in `add`."""
+    """Elementwise x >= y, for real arrays of the same dtype and of shapes as in `add`."""
     return ge_p.bind(x, y)
 
 
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x > y, for real arrays of one dtype and of shapes as in `add`."""
+    """Elementwise x > y, for real arrays of the same dtype and of shapes as in `add`."""
     return gt_p.bind(x, y)
 
 
 def le(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x <= y, for real arrays of one dtype and of shapes as in `add`."""
+    """Elementwise x <= y, for real arrays of the same dtype and of shapes as in `add`."""
     return le_p.bind(x, y)
 
 
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x < y, for real arrays of one dtype and of shapes as in `add`."""
+    """Elementwise x < y, for real arrays of the same dtype and of shapes as in `add`."""
     return lt_p.bind(x, y)
 
 
@@ -90,7 +90,7 @@ def le_to(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def lt_to(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x < y in a total order, for real arrays of one dtype and of shapes as in `add`.
+    """Elementwise x < y in a total order, for real arrays of the same dtype and of shapes as in `add`.
 
     For floats it is the order of IEEE 754: -NaN < -inf < ... < -0.0 < 0.0 < ... < inf < NaN.
     """

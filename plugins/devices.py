@@ -214,7 +214,7 @@ def with_sharding_constraint(x: _T, shardings: object) -> _T:
     Returns: The same values. Outside of programs they are moved to the shardings.
 
     Raises:
-      TypeError: `shardings` is none of these.
+      TypeError: `shardings` is not one of these.
       ValueError: a sharding has more axes than an array, or no mesh is in scope; outside of programs or along explicit
         axes, the length of an axis is not a multiple of the number of its parts.
     """
@@ -342,7 +342,7 @@ def with_layout_constraint(x: _T, layouts: object) -> _T:
       The same values.
 
     Raises:
-      TypeError: `layouts` is none of these.
+      TypeError: `layouts` is not one of these.
       ValueError: a layout does not order the axes of its array.
     """
     leaves, structure = tree.flatten(x)

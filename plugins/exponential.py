@@ -214,7 +214,7 @@ _exp2_by_parts = in_float32(_exp2_of_real)
 
 
 def _complex_exp2(z: Any, **params: Any) -> Array:
-    """2**x times a point of the unit circle, by two factors, of which neither leaves the range before the result."""
+    """2**x times a point of the unit circle, by two factors; neither leaves the range before the result does."""
     x, y = real_p.bind(z), imag_p.bind(z)
     unit = exp_p.bind(complex_p.bind(like(x, 0.0), mul(y, like(y, math.log(2)))), **params)
     most = like(x, int(np.finfo(core.get_aval(x).dtype).maxexp) - 2)

@@ -72,7 +72,7 @@ def reshard(xs: _T, out_shardings: object) -> _T:
       The structure of `xs`.
 
     Raises:
-      TypeError: `out_shardings` is none of these.
+      TypeError: `out_shardings` is not one of these.
       ValueError: there is no mesh with explicit axes, a specification names another axis, or an array cannot be divided
         in this way.
 
@@ -426,7 +426,7 @@ def _scope(function: str, argument: str, shardings: Any) -> MeshScope:
 
 
 def _named(function: str, axes: Any, allowed: Sequence[Any], kind: str) -> tuple[Any, ...]:
-    """The names of axes, all of one type."""
+    """The names of axes, all of the same type."""
     names = tuple(allowed) if axes is None else (axes,) if isinstance(axes, str) else tuple(axes)
     wrong = [name for name in names if name not in allowed]
     if wrong or not names:

@@ -43,7 +43,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     NaN comes last, -0 and 0 are equal, and complex numbers are ordered by real part, then imaginary part.
 
     Args:
-      operand: an array, or a sequence of arrays of one shape.
+      operand: an array, or a sequence of arrays of the same shape.
       dimension: the axis.
       is_stable: whether elements that are equal keep their order.
       num_keys: the number of arrays that determine the order: the first; where it has equal elements, the second; and
@@ -135,7 +135,8 @@ def approx_max_k(
       k: the number of elements, from 1 to the length of the axis.
       reduction_dimension: the axis.
       recall_target: the fraction of them that should be found.
-      reduction_input_size_override: the length of the axis of an array of which this is a part; -1 if it is whole.
+      reduction_input_size_override: the length of the axis of the whole array, if this is a part of it; -1 if it is
+        whole.
       aggregate_to_topk: whether to return `k` elements, or all candidates, which are more.
 
     Returns:
@@ -209,7 +210,7 @@ def _sort_abstract_eval(*avals: ShapedArray, dimension: int, is_stable: bool, nu
             raise TypeError(f"sort: arrays to sort by must have an order, got {key.str_short()}{hint}")
     for aval in avals:
         if aval.shape != first.shape:
-            raise TypeError(f"sort: arrays must have one shape, got {first.str_short()} and {aval.str_short()}")
+            raise TypeError(f"sort: arrays must have the same shape, got {first.str_short()} and {aval.str_short()}")
     if not 0 <= dimension < first.ndim:
         raise ValueError(f"sort: dimension must be that of an axis, got {dimension} for {first.str_short()}")
     return list(avals)

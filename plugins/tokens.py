@@ -170,7 +170,7 @@ _DRAWN = ("int32", "int64", "uint32", "uint64", "bfloat16", "float16", "float32"
 
 def _uniform_types(a: Any, b: Any, *, shape: Any) -> ShapedArray:
     if a.dtype != b.dtype:
-        raise ValueError(f"rng_uniform: a and b must have one dtype, got {a.dtype} and {b.dtype}")
+        raise ValueError(f"rng_uniform: a and b must have the same dtype, got {a.dtype} and {b.dtype}")
     if a.shape or b.shape:
         raise ValueError(f"rng_uniform: a and b must be scalars, got {a.str_short()} and {b.str_short()}")
     if a.dtype.name not in _DRAWN:

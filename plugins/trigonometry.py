@@ -260,7 +260,7 @@ def _real_cosh(x: Any) -> Array:
 
 
 def _real_asin(x: Any) -> Array:
-    """From both legs of the triangle, of which none is rounded to 0."""
+    """From both legs of the triangle; neither is rounded to 0."""
     return atan2(x, sqrt(one_minus_square(x)))
 
 

@@ -227,7 +227,7 @@ def jet(
       primals: the arguments x(0), a tuple or a list. Python integers with floating terms are read as floats; other
         integers are constant.
       series: for each argument the list of its derivatives of order 1 to K, each of the structure and shapes of the
-        argument. All lists have one length.
+        argument. All lists have the same length.
       factorial_scaled: whether the series hold derivatives; if False they hold Taylor coefficients, which are
         derivatives
         divided by the factorial of their order.
@@ -256,7 +256,9 @@ def jet(
     read = [_read_terms(i, x, terms) for i, (x, terms) in enumerate(zip(primals, series, strict=True))]
     orders = {len(terms) for terms in series}
     if len(orders) > 1:
-        raise ValueError(f"jet: series must be lists of one length, got lengths {[len(terms) for terms in series]}")
+        raise ValueError(
+            f"jet: series must be lists of the same length, got lengths {[len(terms) for terms in series]}"
+        )
     order = orders.pop() if orders else 0
     structure = tree_util.tree_structure(tuple(primals))
     leaves = [leaf for leaves_of, _, _ in read for leaf in leaves_of]

@@ -81,7 +81,9 @@ def create_hybrid_device_mesh(
     function = "create_hybrid_device_mesh"
     inner, outer = _shape(function, "mesh_shape", mesh_shape), _shape(function, "dcn_mesh_shape", dcn_mesh_shape)
     if len(inner) != len(outer):
-        raise ValueError(f"{function}: mesh_shape and dcn_mesh_shape must be of one length, got {inner} and {outer}")
+        raise ValueError(
+            f"{function}: mesh_shape and dcn_mesh_shape must be of the same length, got {inner} and {outer}"
+        )
     devices = list(all_devices() if devices is None else devices)
     attribute = "process_index" if process_is_granule or not hasattr(devices[0], "slice_index") else "slice_index"
     groups: dict[int, list[Any]] = {}

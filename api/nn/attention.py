@@ -110,7 +110,9 @@ def _check(query: Any, key: Any, value: Any) -> None:
     if not query.ndim == key.ndim == value.ndim == 4:
         raise ValueError(f"dot_product_attention: query, key and value must be of rank 4, or all of 3, got {shapes}")
     if key.shape != value.shape:
-        raise ValueError(f"dot_product_attention: key and value must have one shape, got {shapes[1]} and {shapes[2]}")
+        raise ValueError(
+            f"dot_product_attention: key and value must have the same shape, got {shapes[1]} and {shapes[2]}"
+        )
     if query.shape[0] != key.shape[0] or query.shape[3] != key.shape[3]:
         raise ValueError(
             f"dot_product_attention: query and key must agree in the first and last axis, got {shapes[0]} "

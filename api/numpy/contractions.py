@@ -307,7 +307,7 @@ def _simplified(x: Any, labels: Labels, output: Labels, others: list[Labels], pr
             shape = get_aval(x).shape
             if shape[first] != shape[second]:
                 raise ValueError(
-                    f"einsum: axes of one label must have one length, got {shape[first]} and {shape[second]} "
+                    f"einsum: axes of the same label must have the same length, got {shape[first]} and {shape[second]} "
                     f"for {label!r}"
                 )
             x = last_diagonal(permuted(x, (*rest, first, second)), 0)
@@ -337,7 +337,8 @@ def _sizes(function: str, items: list[tuple[Labels, tuple[int, ...]]]) -> dict[s
                 sizes[label] = size
             elif size not in (1, known):
                 raise ValueError(
-                    f"{function}: axes of one label must have one length, got {known} and {size} for {label!r}"
+                    f"{function}: axes of the same label must have the same length, got {known} and {size} for "
+                    f"{label!r}"
                 )
     return sizes
 

@@ -275,7 +275,7 @@ def histogram2d(
     """
     shapes = [aval_of("histogram2d", v, name).shape for v, name in ((x, "x"), (y, "y"))]
     if shapes[0] != shapes[1] or len(shapes[0]) != 1:
-        raise ValueError(f"histogram2d: x and y must be of rank 1 and one length, got {shapes[0]} and {shapes[1]}")
+        raise ValueError(f"histogram2d: x and y must be of rank 1 and the same length, got {shapes[0]} and {shapes[1]}")
     each: Any = bins
     if _is_sequence(each) and len(each) != 2:
         each = [bins, bins]

@@ -347,7 +347,7 @@ def _shape_of(function: str, a: Any, leaves: list[Any], depth: int) -> tuple[int
     if any(shape != shapes[0] for shape in shapes):
         other = next(shape for shape in shapes if shape != shapes[0])
         raise ValueError(
-            f"{function}: nested sequences must be of one shape, got {shapes[0]} and {other} at depth {depth + 1}"
+            f"{function}: nested sequences must be of the same shape, got {shapes[0]} and {other} at depth {depth + 1}"
         )
     return (len(a), *shapes[0])
 
@@ -694,7 +694,7 @@ def _filled(function: str, shape: Any, value: Any, dtype: Any, device: Any) -> A
 def _constant_on(
     function: str, value: Any, shape: tuple[int, ...], dtype: Any, device: Any, weak: bool = False
 ) -> Array:
-    """An array of one host scalar, on a device or over several, of which none holds the whole array for a while."""
+    """An array filled with one host scalar, on one or several devices; each device makes its own part."""
     spread = isinstance(device, Sharding) and len(device.device_set) > 1 and not device._summands
     if not spread or not _on_host():
         out = constant(value, shape, dtype, weak, device)

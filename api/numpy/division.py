@@ -253,7 +253,7 @@ def _squaring_step(state: Any) -> tuple[Any, Any, Any]:
 
 
 def broadcast_shape_of(x: Any, y: Any) -> tuple[int, ...]:
-    """The result's shape of an elementwise primitive on operands of one shape, or scalars."""
+    """The result's shape of an elementwise primitive on operands of the same shape, or scalars."""
     return get_aval(x).shape or get_aval(y).shape
 
 

@@ -175,7 +175,7 @@ def first_part(shape: tuple[int, ...], index: Any, wrap: bool) -> tuple[tuple[in
 
     Args:
       shape: the shape of the array.
-      index: the index, of which `is_sliced` is true.
+      index: the index, for which `is_sliced` is true.
       wrap: whether negative starts count from the end.
 
     Returns:

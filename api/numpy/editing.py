@@ -183,7 +183,7 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
     """An array with a new main diagonal.
 
     Args:
-      a: an array of rank 2, or of a higher rank and with axes of one length.
+      a: an array of rank 2, or of a higher rank and with axes of the same length.
       val: a number, or an array whose raveled elements are repeated along the diagonal.
       wrap: False.
       inplace: must be False, since the array itself cannot change.
@@ -209,7 +209,8 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
     shape = aval.shape
     if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) > 1):
         raise ValueError(
-            f"fill_diagonal: a must be of rank 2, or of a higher one with axes of one length, got {aval.str_short()}"
+            "fill_diagonal: a must be of rank 2, or of a higher one with axes of the same length, got "
+            f"{aval.str_short()}"
         )
     integer = np.dtype(np.int32)
     places = [iota_p.bind(dtype=integer, shape=shape, dimension=i) for i in range(len(shape))]

@@ -176,7 +176,7 @@ def _transform_axes(function: str, kind: FftType, a: Any, s: Any, axes: Any, nor
         axes = range(0 if lengths is None else rank - len(lengths), rank)
     axes = canonical_axes(axes, rank, function)
     if lengths is not None and len(lengths) != len(axes):
-        raise ValueError(f"{function}: s and axes must be of one length, got {lengths} and {axes}")
+        raise ValueError(f"{function}: s and axes must be of the same length, got {lengths} and {axes}")
     if not axes:
         if kind in (RFFT, IRFFT):
             raise ValueError(f"{function}: there must be an axis to transform along, got none for rank {rank}")

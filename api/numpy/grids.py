@@ -145,7 +145,7 @@ def ix_(*args: ArrayLike) -> tuple[Any, ...]:
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
-    """The indices of the main diagonal of an array whose axes have one length.
+    """The indices of the main diagonal of an array whose axes have the same length.
 
     Args:
       n: the length.
@@ -176,7 +176,7 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Any, ...]:
     """
     shape = aval_of("diag_indices_from", arr).shape
     if len(shape) < 2 or len(set(shape)) > 1:
-        raise ValueError(f"diag_indices_from: arr must have two axes or more, of one length, got shape {shape}")
+        raise ValueError(f"diag_indices_from: arr must have two axes or more, of the same length, got shape {shape}")
     return diag_indices(shape[0], len(shape))
 
 

@@ -37,7 +37,7 @@ __all__ = ["unstack"]
 
 _FILL, _PROMISE = GatherScatterMode.FILL_OR_DROP, GatherScatterMode.PROMISE_IN_BOUNDS
 
-_OFTEN = 32  # splits of arrays of one type after which a program is compiled for them
+_OFTEN = 32  # splits of arrays of the same type after which a program is compiled for them
 _MANY = 64  # more elements are always copied one by one, since compiling would take long
 _splits: dict[Any, int] = {}  # how often arrays of a type were split along an axis
 

@@ -87,7 +87,7 @@ def _concatenate(arrays: Any, axis: int | None, dtype: Any) -> Array:
         return _join([ravel(x) for x in parts], 0)
     ranks = {len(get_aval(x).shape) for x in parts}
     if len(ranks) > 1 or 0 in ranks:
-        raise ShapeError(f"concatenate: arrays must be of one rank, of 1 or more, got ranks {sorted(ranks)}")
+        raise ShapeError(f"concatenate: arrays must be of the same rank, of 1 or more, got ranks {sorted(ranks)}")
     return _join(parts, canonical_axis(axis, ranks.pop(), "concatenate"))
 
 
@@ -95,7 +95,7 @@ _concatenate_one = one_program("axis dtype")(_concatenate)
 
 
 def stack(arrays: ArrayLike | Sequence[Any], axis: int = 0, out: None = None, dtype: DTypeLike | None = None) -> Array:
-    """Stack arrays of one shape along a new axis.
+    """Stack arrays of the same shape along a new axis.
 
     Args:
       arrays: a sequence of arrays.
@@ -121,7 +121,7 @@ def _stack(arrays: Any, axis: int, dtype: Any) -> Array:
     shapes = [get_aval(x).shape for x in parts]
     if any(shape != shapes[0] for shape in shapes):
         other = next(shape for shape in shapes if shape != shapes[0])
-        raise ValueError(f"stack: arrays must be of one shape, got {shapes[0]} and {other}")
+        raise ValueError(f"stack: arrays must be of the same shape, got {shapes[0]} and {other}")
     return stack_p.bind(*parts, axis=canonical_axis(axis, len(shapes[0]) + 1, "stack"))
 
 

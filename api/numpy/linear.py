@@ -116,7 +116,8 @@ def _dot(a: Any, b: Any, precision: Any = None, preferred_element_type: Any = No
         axis = len(y) - 2 if len(y) > 1 else 0
         if x[-1] != y[axis]:
             raise TypeError(
-                f"dot: the last axis of a and axis {axis} of b must have one length, got {x[-1]} and {y[axis]} for "
+                f"dot: the last axis of a and axis {axis} of b must have the same length, got {x[-1]} and {y[axis]} "
+                "for "
                 f"shapes {x} and {y}"
             )
         numbers = (((len(x) - 1,), (axis,)), ((), ()))
@@ -188,7 +189,8 @@ def _matmul(a: Any, b: Any, precision: Any = None, preferred_element_type: Any =
     inner = max(len(y) - 2, 0)
     if x[-1] != y[inner]:
         raise TypeError(
-            f"matmul: the last axis of a and axis {inner} of b must have one length, got {x[-1]} and {y[inner]} for "
+            f"matmul: the last axis of a and axis {inner} of b must have the same length, got {x[-1]} and {y[inner]} "
+            "for "
             f"shapes {x} and {y}"
         )
     if len(x) == 2 and len(y) == 2:
@@ -284,7 +286,7 @@ def _permuted(x: Any, labels: Sequence[Any], new_labels: Sequence[Any]) -> Array
 def vdot(
     a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
 ) -> Array:
-    """The sum of products of the elements of two arrays, of which the first is conjugated.
+    """The sum of products of the elements of two arrays; the first array is conjugated.
 
     Args:
       a, b: arrays with the same number of elements.
@@ -405,7 +407,8 @@ def tensordot(
     sizes = tuple(x[i] for i in of_a), tuple(y[i] for i in of_b)
     if sizes[0] != sizes[1]:
         raise TypeError(
-            f"tensordot: the axes summed over must have one length, got {sizes[0]} and {sizes[1]} for axes {of_a} of "
+            f"tensordot: the axes summed over must have the same length, got {sizes[0]} and {sizes[1]} for axes "
+            f"{of_a} of "
             f"shape {x} and {of_b} of shape {y}"
         )
     return _dot_general(a, b, ((of_a, of_b), ((), ())), precision, preferred)
@@ -420,7 +423,7 @@ def vecdot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """The products of stacks of vectors, of which the first are conjugated.
+    """The products of stacks of vectors; the first ones are conjugated.
 
     Args:
       x1, x2: arrays whose shapes broadcast except along `axis`.
@@ -440,7 +443,7 @@ def vecdot(
     a, b = (moveaxis(x, canonical_axis(axis, len(get_aval(x).shape), "vecdot"), -1) for x in (a, b))
     lengths = get_aval(a).shape[-1], get_aval(b).shape[-1]
     if lengths[0] != lengths[1]:
-        raise ValueError(f"vecdot: the vectors must have one length, got {lengths[0]} and {lengths[1]}")
+        raise ValueError(f"vecdot: the vectors must have the same length, got {lengths[0]} and {lengths[1]}")
     return _stacked(conjugate(a), b, ("k",), ("k",), (), precision, preferred)
 
 

@@ -71,7 +71,7 @@ def vectorize(
       A function of arrays with additional leading axes, which broadcast. The results have these axes too.
 
     Raises:
-      ValueError: the signature is malformed, or axes of one name have different lengths.
+      ValueError: the signature is malformed, or axes of the same name have different lengths.
 
     >>> import primax as px
     >>> dot = px.numpy.vectorize(px.numpy.dot, signature="(n),(n)->()")
@@ -126,7 +126,9 @@ def _check_sizes(names: tuple[str, ...], shape: tuple[int, ...], sizes: dict[str
     for name, size in zip(names, shape, strict=True):
         known_size = sizes.setdefault(name, size)
         if known_size != size:
-            raise ValueError(f"vectorize: axis {name!r} must have one length, got {known_size} and {size}")
+            raise ValueError(
+                f"vectorize: axis {name!r} must have the same length in all arguments, got {known_size} and {size}"
+            )
 
 
 def _over_outer_axes(function: Callable[..., Any], arrays: list[Any], outer: list[tuple[int, ...]]) -> Array:

@@ -52,7 +52,8 @@ _BOOL = np.dtype(np.bool_)
 def _direct(primitive: Any, function: Operator, accepts: Any = None, refused: Any = None) -> tuple[Operator, Operator]:
     """An operator and its reflection.
 
-    Two arrays of one type, or an array and a Python scalar that takes its dtype, are passed to the primitive at once.
+    Two arrays of the same type, or an array and a Python scalar that takes its dtype, are passed to the primitive at
+    once.
 
     Args:
       primitive: an elementwise primitive of two operands.

@@ -47,7 +47,7 @@ def _as_scalar(x: Any, dtype: Any) -> Any:
 
 
 def counted(count: int, start: Any, step: Any, dtype: Any, device: Any = None) -> Array:
-    """start, start + step, ...: `count` numbers of one dtype; on a device, if it is given and nothing is traced."""
+    """start, start + step, ...: `count` numbers of a dtype; on a device, if it is given and nothing is traced."""
     if not thread.trace.tracing and not is_symbolic_dim(count):
         try:
             host = np.arange(count).astype(dtype)
@@ -321,7 +321,7 @@ def geomspace(
     """Numbers evenly spaced on a log scale, from start to stop.
 
     Args:
-      start, stop: arrays or numbers of one sign, of shapes that broadcast together.
+      start, stop: arrays or numbers of the same sign, of shapes that broadcast together.
       num: the number of values.
       endpoint: whether the last number is `stop`.
       dtype: the dtype of the result; if None, the floating or complex dtype to which `start` and `stop` promote.

@@ -71,8 +71,8 @@ def ravel_pytree(pytree: object) -> tuple[Array, Any]:
 
     Returns:
       The elements in the order of the leaves, in their common dtype; and a function from such a vector to a tree of the
-      same structure, shapes and dtypes. If all leaves have one dtype, the function also takes vectors of other dtypes,
-      which the leaves then have.
+      same structure, shapes and dtypes. If all leaves have the same dtype, the function also takes vectors of other
+      dtypes, which the leaves then have.
 
     Raises:
       TypeError: a leaf is neither an array nor a number.

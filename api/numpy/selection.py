@@ -17,7 +17,7 @@ __all__ = ["select", "where"]
 
 
 def choose(which: Any, x: Any, y: Any) -> Array:
-    """x where `which` is true, else y; all have one shape or are scalars, and x and y have one dtype."""
+    """x where `which` is true, else y; all have the same shape or are scalars, and x and y have the same dtype."""
     of_x, of_y = get_aval(x), get_aval(y)
     shape = get_aval(which).shape or of_x.shape or of_y.shape
     one, other = broadcast_to_shape(x, shape), broadcast_to_shape(y, shape)
@@ -96,7 +96,7 @@ def select(condlist: Arrays, choicelist: Arrays, default: ArrayLike = 0) -> Arra
     condlist, choicelist = sequence("select", "condlist", condlist), sequence("select", "choicelist", choicelist)
     if len(condlist) != len(choicelist) or not len(condlist):
         raise ValueError(
-            f"select: condlist and choicelist must be of one length, of 1 or more, got {len(condlist)} and "
+            f"select: condlist and choicelist must be of the same length, of 1 or more, got {len(condlist)} and "
             f"{len(choicelist)}"
         )
     *choices, out = promote("select", *choicelist, default)

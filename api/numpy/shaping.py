@@ -117,14 +117,15 @@ def _resolved(own: tuple[int, ...], shape: Any) -> tuple[int, ...]:
         missing = total // known if known and total % known == 0 else 0
         if missing * known != total or (known == 0 and total):
             raise TypeError(
-                f"reshape: the sizes but for -1 must divide {total}, the number of elements, got {known} for {sizes} "
+                f"reshape: the sizes other than -1 must divide {total}, the number of elements, got {known} for "
+                f"{sizes} "
                 f"and an array of shape {own}"
             )
         sizes = tuple([missing if size == -1 else size for size in sizes])
     negative = any(size < 0 for size in sizes)
     if negative or math.prod(sizes) != total:
         if negative:
-            raise TypeError(f"reshape: shape must consist of non-negative integers but for one -1, got {new_sizes}")
+            raise TypeError(f"reshape: shape must consist of non-negative integers and at most one -1, got {new_sizes}")
         raise TypeError(
             f"reshape: shape must have as many elements as a, got {math.prod(sizes)} in {sizes} and {total} in {own}"
         )

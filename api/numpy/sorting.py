@@ -178,10 +178,10 @@ def _order(a: Any, axis: int, dtype: Any, stable: bool = True, descending: bool 
 
 @one_program("axis batch_size")
 def lexsort(keys: Arrays, axis: int = -1, *, batch_size: int = 16) -> Array:
-    """The positions that sort elements by several keys, of which the last is the primary one.
+    """The positions that sort elements by several keys; the last key is the primary one.
 
     Args:
-      keys: a sequence of arrays of one shape.
+      keys: a sequence of arrays of the same shape.
       axis: the axis.
       batch_size: ignored.
 
@@ -201,7 +201,7 @@ def lexsort(keys: Arrays, axis: int = -1, *, batch_size: int = 16) -> Array:
         raise TypeError("lexsort: keys must be one array or more, got none")
     shapes = {aval_of("lexsort", x, i).shape for i, x in enumerate(arrays)}
     if len(shapes) > 1:
-        raise ValueError(f"lexsort: keys must be of one shape, got {sorted(shapes)}")
+        raise ValueError(f"lexsort: keys must be of the same shape, got {sorted(shapes)}")
     (shape,) = shapes
     if not shape:
         return asarray(dtypes.default_int_dtype().type(0))

@@ -229,13 +229,15 @@ def _common_axis(function: str, argument: str, shape: Any, indices: Any, axis: i
     """Apply a function along an axis of two arrays whose other axes broadcast."""
     if len(shape) != len(indices):
         raise ValueError(
-            f"{function}: {argument} and indices must have one rank, got shapes {tuple(shape)} and {tuple(indices)}"
+            f"{function}: {argument} and indices must have the same rank, got shapes {tuple(shape)} and "
+            f"{tuple(indices)}"
         )
     axis = canonical_axis(axis, len(shape), function)
     others = [tuple([size for d, size in enumerate(sizes) if d != axis]) for sizes in (shape, indices)]
     if joint_shape(others) is None:
         raise ValueError(
-            f"{function}: shapes of {argument} and indices must broadcast but for axis {axis}, got {tuple(shape)} "
+            f"{function}: shapes of {argument} and indices must broadcast, except along axis {axis}, got "
+            f"{tuple(shape)} "
             f"and {tuple(indices)}"
         )
     return axis

@@ -211,7 +211,7 @@ class ufunc(Base):
 
         Args:
           a: an array.
-          axis: the axis; None for all elements; or a tuple of axes, of which a function without an identity takes one
+          axis: the axis; None for all elements; or a tuple of axes; a function without an identity takes one
             at most, since their order matters.
           dtype: the dtype of the result; that of the function's result if None.
           out: None.

@@ -112,7 +112,7 @@ def _along_many(function: str, x: Any, kind: int, s: Any, axes: Any, norm: Any, 
     if sizes is None:
         sizes = tuple([shape[axis] for axis in axes])
     if len(sizes) != len(axes):
-        raise ValueError(f"{function}: s and axes must be of one length, got {sizes} and {axes}")
+        raise ValueError(f"{function}: s and axes must be of the same length, got {sizes} and {axes}")
     return _transformed(function, x, kind, sizes, axes, norm, inverse)
 
 

@@ -55,7 +55,7 @@ def map_coordinates(
 
     Args:
       input: an array of rank n.
-      coordinates: n arrays of one shape, the positions along each axis.
+      coordinates: n arrays of the same shape, the positions along each axis.
       order: 0 for the nearest element, 1 for linear interpolation.
       mode: the values outside of the array: "constant" (`cval`), "nearest" (the last element), "wrap" (periodic),
         "reflect" and "mirror" (mirror images with and without the last element). As in JAX, "constant" and "wrap" are

@@ -208,7 +208,7 @@ def tree_map(f: Callable[..., Any], tree: object, *rest: object, is_leaf: IsLeaf
     Args:
         f: takes one leaf of `tree` and, from each tree of `rest`, the subtree at the same place.
         tree: the tree that gives the structure.
-        *rest: trees of which `tree` is a prefix.
+        *rest: trees that `tree` is a prefix of.
         is_leaf: returns True for nodes of `tree` that count as leaves.
 
     Returns:
@@ -440,7 +440,7 @@ def tree_map_with_path(
     Args:
         f: takes a key path, a leaf of `tree` and, from each tree of `rest`, the subtree at the same place.
         tree: the tree that gives the structure.
-        *rest: trees of which `tree` is a prefix.
+        *rest: trees that `tree` is a prefix of.
         is_leaf: returns True for nodes of `tree` that count as leaves.
         is_leaf_takes_path: call `is_leaf(path, node)`.
 

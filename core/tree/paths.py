@@ -185,7 +185,7 @@ def prefix_errors(
     """The reasons why `prefix` is not a prefix of `full`: one message for each place, such as `in_axes['a'][0]: ...`.
 
     Args:
-        prefix: a tree or its PyTreeDef; it should equal `full`, apart from leaves in place of subtrees.
+        prefix: a tree or its PyTreeDef; it should equal `full`, except for leaves in place of subtrees.
         full: a tree, or its PyTreeDef.
         is_leaf: returns True for nodes of `prefix` that count as leaves.
         name: the name of `prefix` in the messages.

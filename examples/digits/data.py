@@ -39,7 +39,7 @@ def load(seed: int = 0, limit: int | None = None) -> tuple[Digits, Digits]:
 
 
 def batches(digits: Digits, size: int, rng: np.random.Generator) -> Iterator[Digits]:
-    """All digits once, in a new random order, in batches of one size; an incomplete last batch is dropped."""
+    """All digits once, in a new random order, in batches of the same size; an incomplete last batch is dropped."""
     order = rng.permutation(len(digits))
     for start in range(0, len(digits) - size + 1, size):
         yield digits.take(order[start : start + size])

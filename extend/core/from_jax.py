@@ -27,7 +27,7 @@ class Primitive(kernel.Primitive[Result]):  # noqa: D101 (the docstring is that 
 
 
 class _AnyTrace(type):
-    """The type of `Trace`, of which every trace is an instance."""
+    """The type of `Trace`; every trace is an instance of `Trace`."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, trace.Trace) if cls is Trace else super().__instancecheck__(instance)

@@ -83,7 +83,7 @@ class _Recipe(Derivation):
 
 
 def _refuse_loss(refusal: str, kind: str, others: Mapping[str, Any]) -> None:
-    """Raise an error for a derivation because of which a rule written by hand would not be used any more."""
+    """Raise an error for a derivation that would make a rule written by hand useless."""
     if kind == "jvp" and _is_by_hand(others.get("transpose")):
         raise TypeError(
             f"{refusal} if the transpose rule is written by hand: the tangent would consist of the operations of the "

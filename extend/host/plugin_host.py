@@ -677,7 +677,7 @@ class PluginHost:
             first_of_name = self.catalog.find(record.name) is record
             silence = f"{DISABLED}={record.name}" if first_of_name else f"uninstalling {record.distribution}"
             warnings.warn(
-                f"{record.reason}. primax goes on without it; `python -m primax plugins {record.name}` shows more, "
+                f"{record.reason}. primax continues without it; `python -m primax plugins {record.name}` shows more, "
                 f"and {silence} silences this",
                 PluginWarning,
                 stacklevel=author(inside=("primax.",)).level,

@@ -201,7 +201,7 @@ class Registry:
             function called, only when the samples are needed.
 
         Raises:
-          TypeError: a sample is none of these.
+          TypeError: a sample is not one of these.
         """
         self._require_open("samples")
         if not isinstance(primitive, Primitive):

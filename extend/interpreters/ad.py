@@ -63,7 +63,7 @@ Rule = Callable[..., Any]
 
 
 def add_jaxvals(x: Any, y: Any) -> Any:
-    """The sum of two values of one type; `add_tangents` takes symbolic zeros too.
+    """The sum of two values of the same type; `add_tangents` takes symbolic zeros too.
 
     Examples:
       >>> import numpy as np
@@ -176,7 +176,7 @@ def _sum_of_terms(primitive: Any, rules: tuple[Rule | None, ...], takes_out: boo
 
 
 def _unary_jvp(bind: Rule, rule: Rule) -> Rule:
-    """`standard_jvp` for one argument, which is what most elementwise primitives have."""
+    """`standard_jvp` for primitives of one argument, as most elementwise ones are."""
 
     def jvp(primals: Any, tangents: Any, /, **params: Any) -> Any:
         (x,), (t,) = primals, tangents

@@ -120,7 +120,7 @@ def vectorized(primitive: Any) -> Rule:
 
 
 def broadcasting(primitive: Any) -> Rule:
-    """The batch rule of an elementwise primitive of several arguments of one shape, or scalars.
+    """The batch rule of an elementwise primitive of several arguments of the same shape, or scalars.
 
     If the primitive repeats axes of length 1, mapped operands may have such axes, too. For a primitive that acts on
     some axes as a whole, such as a product of matrices, give `define_primitive` a `signature` instead.
@@ -216,7 +216,7 @@ def _broadcast_together(primitive: Any, args: Any, dims: Any, params: Any) -> An
 
 
 def _length(avals: Any, dims: Any, ranks: Any, rank: int, axis: int) -> int:
-    """The length of an axis of the result: that of the operands of its rank, apart from broadcast ones."""
+    """The length of an axis of the result: that of the operands of its rank, except broadcast ones."""
     length = 1
     for aval, d, r in zip(avals, dims, ranks, strict=True):
         if r == rank and length == 1:

@@ -115,7 +115,7 @@ def trace_to_jaxpr_nounits(
 
     Returns:
       The program from the unknown arguments to the unknown outputs, the outputs, and the values of the
-      program's constvars. An equation of which one argument is unknown is staged as a whole.
+      program's constvars. An equation with an unknown argument is staged as a whole.
 
     Examples:
       >>> from primax.extend import linear_util as lu

@@ -253,7 +253,7 @@ def log1p(x: Real, y: Real, u: Real, v: Real) -> Parts:
 
 
 def _log_modulus(x: Real, y: Real) -> Real:
-    """log(abs(x + i y)), of which the squares do not leave the range."""
+    """log(abs(x + i y)), if the squares do not leave the range."""
     larger, smaller = abs(x).at_least(abs(y)), abs(x).at_most(abs(y))
     ratio = smaller.where(larger.is_zero(), smaller / larger)
     return larger.of("log") + (ratio * ratio).of("log_plus_one") * 0.5

@@ -42,7 +42,7 @@ def read_operands(
     for aval, init in zip(avals, map(get_aval, inits), strict=True):
         if aval.shape != avals[0].shape:
             raise TypeError(
-                f"{function}: operands must have one shape, got {avals[0].str_short()} and {aval.str_short()}"
+                f"{function}: operands must have the same shape, got {avals[0].str_short()} and {aval.str_short()}"
             )
         if init.shape or init.dtype != aval.dtype:
             raise TypeError(
@@ -138,7 +138,7 @@ def require_pure(function: str, program: core.ClosedJaxpr) -> None:
 
 
 def elementwise(program: core.ClosedJaxpr) -> Callable[..., list[Any]]:
-    """A program on `2 n` scalars as a function of two lists of `n` arrays of one shape."""
+    """A program on `2 n` scalars as a function of two lists of `n` arrays of the same shape."""
 
     def run(*xs: Any) -> Any:
         return core.eval_jaxpr(program.jaxpr, program.consts, *xs)

@@ -98,8 +98,9 @@ def elementwise_abstract_eval(
       name: the name of the primitive, for messages.
       accepts: the dtypes of each argument.
       out_dtype: the dtype of the result from that of the first argument; the same if None.
-      same_dtype: whether all arguments must have one dtype.
-      same_shape: whether arguments that are not of rank 0 must have one shape; if not, axes of length 1 are repeated.
+      same_dtype: whether all arguments must have the same dtype.
+      same_shape: whether arguments that are not of rank 0 must have the same shape; if not, axes of length 1 are
+        repeated.
     """
 
     def abstract_eval(*avals: ShapedArray, **params: Any) -> ShapedArray:
@@ -113,7 +114,7 @@ def elementwise_abstract_eval(
         for aval in avals[1:]:
             if same_dtype and aval.dtype != first.dtype:
                 raise TypeError(
-                    f"{name}: arguments must have one dtype, got {first.str_short()} and {aval.str_short()}; "
+                    f"{name}: arguments must have the same dtype, got {first.str_short()} and {aval.str_short()}; "
                     "convert one of them, or use primax.numpy, which promotes"
                 )
             if aval.shape != shape:
@@ -132,7 +133,7 @@ def elementwise_abstract_eval(
 def _joint_shape(name: str, x: tuple[int, ...], y: tuple[int, ...], same: bool) -> tuple[int, ...]:
     """The shape of a result, from two different shapes of arguments."""
     if same:
-        raise TypeError(f"{name}: arguments must have one shape, or none, got shapes {x} and {y}")
+        raise TypeError(f"{name}: arguments must have the same shape, or rank 0, got shapes {x} and {y}")
     if len(x) == len(y) and all(m == n or m == 1 or n == 1 for m, n in zip(x, y, strict=True)):
         return tuple([n if m == 1 else m for m, n in zip(x, y, strict=True)])
     if len(x) == len(y):
@@ -168,8 +169,9 @@ def row(
         function for a primitive of one argument; None if the derivative is zero wherever it exists.
       out: the dtype of the result from that of the first argument.
       uses_result: whether the functions in `jvp` get the result after the tangent.
-      same_dtype: whether all arguments must have one dtype.
-      same_shape: whether arguments that are not of rank 0 must have one shape; if not, axes of length 1 are repeated.
+      same_dtype: whether all arguments must have the same dtype.
+      same_shape: whether arguments that are not of rank 0 must have the same shape; if not, axes of length 1 are
+        repeated.
       jvp_rule: the complete JVP rule, instead of `jvp`.
       at: for each argument real numbers for samples, in the domain and away from kinks.
       samples: a function that makes samples, or their location, instead of `elementwise_samples(accepts, at)`.
@@ -247,5 +249,5 @@ def division_lowering(op_name: str) -> Any:
 
 
 def _all_bits(dtype: Any) -> int:
-    """The integer of a dtype of which all bits are set."""
+    """The integer of a dtype with all bits set."""
     return int(dtypes.iinfo(dtype).max) if dtypes.is_unsigned_integer(dtype) else -1

@@ -241,7 +241,7 @@ def canonical_sharding(function: str, argument: str, value: Any) -> Any:
       A sharding of primax, or None.
 
     Raises:
-      TypeError: `value` is none of these.
+      TypeError: `value` is not one of these.
       ValueError: `value` is a specification and no mesh is in scope, or a format with a layout.
     """
     if type(value) is AbstractSharding:

@@ -39,7 +39,7 @@ def padtype_to_pads(
 
     Raises:
       TypeError: `padding` is not a string.
-      ValueError: it is another string, or the sequences are not of one length.
+      ValueError: it is another string, or the sequences are not of the same length.
 
     >>> import primax as px
     >>> px.lax.padtype_to_pads((8, 9), (3, 4), (2, 2), "SAME")
@@ -52,7 +52,7 @@ def padtype_to_pads(
     window_strides = integers(window_strides, "padtype_to_pads", "window_strides")
     if not len(in_shape) == len(window_shape) == len(window_strides):
         raise ValueError(
-            "padtype_to_pads: in_shape, window_shape and window_strides must have one length, "
+            "padtype_to_pads: in_shape, window_shape and window_strides must have the same length, "
             f"got {len(in_shape)}, {len(window_shape)} and {len(window_strides)}"
         )
     return named_padding("padtype_to_pads", in_shape, window_shape, window_strides, padding)

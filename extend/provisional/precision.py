@@ -211,7 +211,7 @@ def canonicalize_precision(precision: Any, function: str = "dot_general") -> Any
       set.
 
     Raises:
-      ValueError: `precision` is none of these.
+      ValueError: `precision` is not one of these.
     """
     if precision is None:
         precision = _option.value

@@ -90,7 +90,7 @@ def elementwise_samples(
     Args:
       accepts: the dtypes of each argument.
       at: for each argument real numbers, in the domain and away from kinks; None for numbers of both signs.
-      same_shape: whether arguments must have one shape, or rank 0.
+      same_shape: whether arguments must have the same shape, or rank 0.
       options: further fields of all samples.
     """
 

@@ -61,7 +61,7 @@ class Factors(NamedTuple):
 class DimensionRule:
     """A rule as text: the names of the dimensions of each operand and each result, as in `i k:sum, k j -> i j`.
 
-    Dimensions of one name correspond: if one is divided, all are, and each device computes its part of the results
+    Dimensions of the same name correspond: if one is divided, all are, and each device computes its part of the results
     from its parts of the operands. `...` stands for any number of dimensions, matched from the last one; dimensions of
     length 1 are repeated. `n!` must not be divided. A dimension that no result has must not be divided
     either, unless its mark names the reduction over devices: `k:sum`, `k:max`, `k:min`. `_` is an undivided dimension

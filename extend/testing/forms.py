@@ -258,7 +258,7 @@ def _is_number(x: Any) -> bool:
 
 
 def _with_numbers(case: Case, args: Values, scalars: Mapping[int, Any], form: str) -> tuple[Setting, dict[int, Any]]:
-    """Operands of which some are numbers: their types with equal arrays, and the numbers by position."""
+    """Operands, some of them numbers: their types with equal arrays, and the numbers by position."""
     native = case.native
     numbers = {i: x[0] if form == "a NumPy scalar" else x[0].item() for i, x in scalars.items()}
     with config.enable_x64(native.x64):

@@ -339,7 +339,7 @@ class Array(Operand, metaclass=_ArrayType):
         except (IndexError, OverflowError):
             raise IndexError(f"item: args must be within the bounds of {self.aval.str_short()}, got {args!r}") from None
         except ValueError:
-            raise ValueError(f"item: args must tell one element of {self.aval.str_short()}, got {args!r}") from None
+            raise ValueError(f"item: args must select one element of {self.aval.str_short()}, got {args!r}") from None
 
     def tolist(self) -> Any:
         """The value as nested Python lists."""

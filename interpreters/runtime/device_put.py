@@ -226,7 +226,7 @@ def _require_bytes(size: int, limit: int, where: str) -> None:
 
 @cache
 def _memory_of_host() -> int:
-    """The bytes of memory of this machine; no limit if the system does not tell."""
+    """The bytes of memory of this machine; no limit if the system does not say."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

@@ -77,7 +77,7 @@ def entry_points(text: str, *sections: str) -> dict[str, list[tuple[str, str]]]:
 
 
 def distributions(version: str | None = None) -> Iterator[Read]:
-    """The readers of each distribution's metadata; of several distributions with one name, the first on `sys.path`.
+    """The readers of each distribution's metadata; of those with the same name, the first on `sys.path`.
 
     Distributions of primax itself count only if they have the given version.
     """

@@ -102,7 +102,7 @@ sub_p = core.Primitive("sub")
 
 
 def add(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x + y, for numbers of one dtype.
+    """Elementwise x + y, for numbers of the same dtype.
 
     Args:
       x: an array.
@@ -126,17 +126,17 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def add_any(x: ArrayLike, y: ArrayLike) -> Array:
-    """The sum of two tangents or cotangents of one type."""
+    """The sum of two tangents or cotangents of the same type."""
     return add_any_p.bind(x, y)
 
 
 def sub(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x - y, for numbers of one dtype and of shapes as in `add`."""
+    """Elementwise x - y, for numbers of the same dtype and of shapes as in `add`."""
     return sub_p.bind(x, y)
 
 
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
-    """Elementwise x * y, for numbers of one dtype and of shapes as in `add`; computed in `out_dtype` if given."""
+    """Elementwise x * y, for numbers of the same dtype and of shapes as in `add`; computed in `out_dtype` if given."""
     if out_dtype is not None:
         dtype = numpy_dtype("mul", "out_dtype", out_dtype)
         x, y = convert_element_type(x, dtype), convert_element_type(y, dtype)
@@ -144,7 +144,7 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
 
 
 def div(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x / y, for numbers of one dtype and of shapes as in `add`; integers are rounded towards zero."""
+    """Elementwise x / y, for numbers of the same dtype and of shapes as in `add`; integers are rounded towards zero."""
     return div_p.bind(x, y)
 
 
@@ -189,7 +189,7 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
 
 
 def mulhi(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise upper half of the bits of x * y, for integers of one dtype and of shapes as in `add`."""
+    """Elementwise upper half of the bits of x * y, for integers of the same dtype and of shapes as in `add`."""
     return mulhi_p.bind(x, y)
 
 
@@ -229,7 +229,7 @@ def imag(x: ArrayLike) -> Array:
 
 
 def complex(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x + i y, for real arrays of one floating dtype and one shape."""
+    """Elementwise x + i y, for real arrays of the same floating dtype and the same shape."""
     return complex_p.bind(x, y)
 
 

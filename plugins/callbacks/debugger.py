@@ -54,7 +54,7 @@ def debug_breakpoint(
     """Stop the program here, and open a debugger prompt.
 
     The variables of the function that calls this, and of those that call it, have their values of this run. `help`
-    lists the commands: `p` prints an expression, `u` and `d` go to the caller and back, `c` goes on, `q` ends.
+    lists the commands: `p` prints an expression, `u` and `d` go to the caller and back, `c` continues, `q` ends.
 
     Args:
       backend: "cli" or None: the commands come from the standard input.

@@ -29,10 +29,10 @@ _makes_nan_rules = core.rule_tables["makes_nan"]
 class Checker(Interpreter):
     """Evaluates a program and records failed checks.
 
-    It runs twice: first to find the sites of all checks, so that the error has one structure in all branches and loop
-    steps; then to compute. A rule `@Checker.rule(primitive)` is a function `(checker, eqn, *values)` that returns the
-    results of the primitive. It calls `checker.check` for each possible failure, and `checker.run` for programs that
-    the primitive holds.
+    It runs twice: first to find the sites of all checks, then to compute. So the error has the same structure in all
+    branches and steps of loops. A rule `@Checker.rule(primitive)` is a function `(checker, eqn, *values)` that returns
+    the results of the primitive. It calls `checker.check` for each possible failure, and `checker.run` for programs
+    that the primitive holds.
 
     Attributes:
       errors: the enabled kinds of checks.

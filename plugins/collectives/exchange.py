@@ -59,9 +59,9 @@ def all_gather(
 
     Args:
       x: arrays in any containers.
-      axis_name: the name of the axis, or several, of which the last varies fastest.
-      axis_index_groups: groups of indices along the axis, each gathered separately; of one size, with each index in
-        one.
+      axis_name: the name of the axis, or several names; the last axis varies fastest.
+      axis_index_groups: groups of indices along the axis, each gathered separately; of the same size, with each index
+        in one.
       axis: the position of the new axis.
       tiled: whether to concatenate along `axis` instead.
       to: `varying`; or `invarying` if the type of the result records that it is the same for all elements; or `reduced`
@@ -130,9 +130,10 @@ def psum_scatter(
 
     Args:
       x: arrays of numbers in any containers.
-      axis_name: the name of the axis, or several, of which the last varies fastest.
+      axis_name: the name of the axis, or several names; the last axis varies fastest.
       scatter_dimension: the axis of `x` along which the sum is divided; as long as the mapped axis.
-      axis_index_groups: groups of indices along the axis, each summed separately; of one size, with each index in one.
+      axis_index_groups: groups of indices along the axis, each summed separately; of the same size, with each index in
+        one.
       tiled: whether the parts keep that axis, whose length is then a multiple of the number of parts.
 
     Returns:
@@ -181,11 +182,11 @@ def all_to_all(
 
     Args:
       x: arrays in any containers.
-      axis_name: the name of the axis, or several, of which the last varies fastest.
+      axis_name: the name of the axis, or several names; the last axis varies fastest.
       split_axis: the axis of `x` that is divided; as long as the mapped axis.
       concat_axis: the axis of the result along which the received parts are joined.
-      axis_index_groups: groups of indices along the axis, each with its own exchange; of one size, with each index in
-        one.
+      axis_index_groups: groups of indices along the axis, each with its own exchange; of the same size, with each
+        index in one.
       tiled: whether parts keep `split_axis`, whose length is then a multiple of their number, and are concatenated.
 
     Returns:
@@ -231,7 +232,7 @@ def ppermute(x: _T, axis_name: AxisNames, perm: Sequence[tuple[int, int]]) -> _T
 
     Args:
       x: arrays in any containers.
-      axis_name: the name of the axis, or several, of which the last varies fastest.
+      axis_name: the name of the axis, or several names; the last axis varies fastest.
       perm: pairs (source, destination) of indices along the axis. An element that receives nothing gets zeros.
 
     Returns:
@@ -262,7 +263,7 @@ def pshuffle(x: _T, axis_name: AxisNames, perm: Sequence[int]) -> _T:
 
     Args:
       x: arrays in any containers.
-      axis_name: the name of the axis, or several, of which the last varies fastest.
+      axis_name: the name of the axis, or several names; the last axis varies fastest.
       perm: each index along the axis once.
 
     Returns:

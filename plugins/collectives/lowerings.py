@@ -34,7 +34,8 @@ def _manual(ctx: mlir.LoweringRuleContext, axes: Sequence[Any]) -> tuple[Any, fr
     manual = spmd_of(ctx.module_context).manual
     if manual is None or not set(axes) <= manual[1]:
         raise ValueError(
-            f"{ctx.primitive}: {', '.join(map(repr, axes))} must be a mapped axis in scope, got none of this name; "
+            f"{ctx.primitive}: {', '.join(map(repr, axes))} must be a mapped axis in scope, got no axis with this "
+            "name; "
             "primax.vmap and primax.shard_map bring one into scope"
         )
     return manual

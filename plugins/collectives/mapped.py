@@ -114,7 +114,7 @@ def own_part(stack: Any, axis: batching.AxisData, names: Sequence[Any], others: 
 
 
 def index_along(names: Sequence[Any]) -> Any:
-    """The index along axes in scope, the last of which varies fastest."""
+    """The index along axes in scope; the last axis varies fastest."""
     index: Any = None
     for name, size in zip(names, axis_sizes(names), strict=True):
         own = axis_index_p.bind(axis_name=name)

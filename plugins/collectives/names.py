@@ -71,12 +71,12 @@ def canonical_groups(groups: Any, names: Sequence[Any], function: str, alike: bo
             f"{function}: axis_index_groups must hold each index along {names}, of size {size}, once, got {groups}"
         )
     if alike and len(set(map(len, canonical))) > 1:
-        raise ValueError(f"{function}: axis_index_groups must be of one size, got {groups}")
+        raise ValueError(f"{function}: axis_index_groups must be of the same size, got {groups}")
     return canonical
 
 
 def group_size(names: Sequence[Any], groups: Groups) -> int:
-    """The number of elements in a group, for axes in scope and groups of one size."""
+    """The number of elements in a group, for axes in scope and groups of the same size."""
     return prod(axis_sizes(names)) if groups is None else len(groups[0])
 
 

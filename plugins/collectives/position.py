@@ -23,7 +23,7 @@ def axis_index(axis_name: AxisNames) -> Array:
     """The index of an element along a mapped axis.
 
     Args:
-      axis_name: the name of the axis, or several, of which the last varies fastest.
+      axis_name: the name of the axis, or several names; the last axis varies fastest.
 
     Returns:
       An array i32[].

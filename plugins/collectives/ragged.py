@@ -52,7 +52,7 @@ def pbroadcast(x: _T, axis_name: AxisNames, source: int) -> _T:
 
     Args:
       x: arrays in any containers.
-      axis_name: the name of the axis, or several, of which the last varies fastest.
+      axis_name: the name of the axis, or several names; the last axis varies fastest.
       source: the index of that element.
 
     Returns:
@@ -97,9 +97,9 @@ def ragged_all_to_all(
       send_sizes: their numbers of rows.
       output_offsets: their starts at the destination.
       recv_sizes: the number of rows from each element, which is its entry of `send_sizes` for this index.
-      axis_name: the name of the axis, or several, of which the last varies fastest.
-      axis_index_groups: groups of indices along the axis, each with its own exchange; of one size, with each index in
-        one.
+      axis_name: the name of the axis, or several names; the last axis varies fastest.
+      axis_index_groups: groups of indices along the axis, each with its own exchange; of the same size, with each
+        index in one.
 
     Returns:
       An array of the shape of `output`. If chunks overlap in a row, the row is that of one of them. The derivative is
@@ -123,11 +123,12 @@ def _abstract_eval(operand: Any, output: Any, *counts: Any, axis_size: int, **pa
     function = "ragged_all_to_all"
     if operand.dtype != output.dtype:
         raise TypeError(
-            f"{function}: operand and output must be of one dtype, got {operand.str_short()} and {output.str_short()}"
+            f"{function}: operand and output must be of the same dtype, got {operand.str_short()} and "
+            f"{output.str_short()}"
         )
     if not operand.shape or operand.shape[1:] != output.shape[1:] or len(operand.shape) != len(output.shape):
         raise ValueError(
-            f"{function}: operand and output must have rows of one shape, got {operand.str_short()} and "
+            f"{function}: operand and output must have rows of the same shape, got {operand.str_short()} and "
             f"{output.str_short()}"
         )
     for name, aval in zip(_COUNTS, counts, strict=True):

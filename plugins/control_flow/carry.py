@@ -93,7 +93,7 @@ def _first_of_pair(what: str, body: Callable[..., Any], out_tree: Any) -> Any:
 
 
 def _same_dtype(x: Any, y: Any) -> bool:
-    """Whether two types have one dtype; types of users have none, and are not converted."""
+    """Whether two types have the same dtype; types of users have none, and are not converted."""
     return x.composite or y.composite or x.dtype == y.dtype
 
 

@@ -34,5 +34,5 @@ def while_key_use(uses: list[Any], eqn: core.JaxprEqn, walk: Any) -> list[Any]:
 
 
 def cond_key_use(uses: list[Any], eqn: core.JaxprEqn, walk: Any) -> list[Any]:
-    """Walk all branches, of which one runs."""
+    """Walk all branches; only one of them runs."""
     return walk.branches(eqn.params["branches"], uses[1:])

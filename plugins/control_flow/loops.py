@@ -83,7 +83,8 @@ def fori_loop(
     weak = [aval.weak_type for aval in bounds]
     if bounds[0].dtype != bounds[1].dtype and not (integral and any(weak)):
         raise TypeError(
-            f"fori_loop: lower and upper must be of one dtype, got {bounds[0].str_short()} and {bounds[1].str_short()}"
+            f"fori_loop: lower and upper must be of the same dtype, got {bounds[0].str_short()} and "
+            f"{bounds[1].str_short()}"
         )
     if not isinstance(lower, Tracer) and not isinstance(upper, Tracer):
         first, last = _known_bound("lower", lower), _known_bound("upper", upper)
@@ -148,7 +149,7 @@ def map(f: Callable[[Any], _R], xs: object, *, batch_size: int | None = None) ->
 
     Args:
       f: a function of one argument.
-      xs: arrays in any containers, of one length along axis 0.
+      xs: arrays in any containers, of the same length along axis 0.
       batch_size: the number of elements computed at a time, by `vmap`; None or 0 means one.
 
     Returns:
@@ -206,7 +207,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: _T, reverse: bool = F
 
     Args:
       fn: `(a, b) -> c`, elementwise along the axis: it gets many pairs of elements at once.
-      elems: arrays in any containers, of one length along the axis.
+      elems: arrays in any containers, of the same length along the axis.
       reverse: whether to begin with the last element.
       axis: the axis of the elements.
 
@@ -237,7 +238,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: _T, reverse: bool = F
             )
         sizes.append(aval.shape[axis])
     if len(set(sizes)) > 1:
-        raise ValueError(f"associative_scan: elems must be of one length along axis {axis}, got {sizes}")
+        raise ValueError(f"associative_scan: elems must be of the same length along axis {axis}, got {sizes}")
     if is_symbolic_dim(sizes[0]):
         raise core.UnsupportedError(
             f"associative_scan: elems must have a known length along axis {axis}, since it determines the number of "

@@ -60,7 +60,7 @@ def scan(
       f: `(carry, x) -> (carry, y)`; the carry keeps its structure, shapes and dtypes. The pair may be of any class that
         is a pytree with two children, such as a named tuple.
       init: the first carry, arrays in any containers.
-      xs: arrays in any containers, of one length along axis 0; `f` gets their elements. None if there are none.
+      xs: arrays in any containers, of the same length along axis 0; `f` gets their elements. None if there are none.
       length: the number of steps; needed if there are no `xs`.
       reverse: whether to begin with the last element. Results keep the positions of their elements.
       unroll: the number of steps in one iteration of the loop; True for all, and 0 means 1.

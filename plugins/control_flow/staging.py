@@ -49,7 +49,7 @@ class MadeOf:
 
 
 def written(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """The user's function of which a function is made."""
+    """The user's function that a function is made of."""
     return fun.shown or fun.fun if isinstance(fun, MadeOf) else fun
 
 

@@ -1,4 +1,4 @@
-"""Loops in batches of which some elements take no part: other elements stand in for these.
+"""Loops in batches with elements that take no part: other elements replace them.
 
 Under `vmap`, branches and steps are computed for all elements of a batch, and results of those that take no part are
 dropped. A loop inside might not end for their operands, so they get the operands of the first element that takes part.
@@ -19,7 +19,7 @@ from primax.plugins.structural import broadcast_in_dim, convert_element_type, se
 
 
 def may_not_end(axis: batching.AxisData, program: core.ClosedJaxpr) -> bool:
-    """Whether a program has a loop of unknown length, for whose operands others may stand in.
+    """Whether a program has a loop of unknown length, whose operands others may replace.
 
     They may not if elements communicate along the mapped axis, or are divided among devices by explicit axes.
     """
@@ -39,7 +39,7 @@ def _has_while(jaxpr: core.Jaxpr) -> bool:
 
 
 def choose(which: Any, xs: Sequence[Any]) -> Any:
-    """For each position along axis 0 the element of one of the values, all of one type.
+    """For each position along axis 0 the element of one of the values, all of the same type.
 
     Args:
       which: the number of the value for each position; a boolean if there are two.
@@ -62,7 +62,7 @@ def with_stand_ins(takes_part: Any, values: Sequence[Any], dims: Sequence[int | 
     """Values of a batch, where elements that take no part have those of the first that does.
 
     Args:
-      takes_part: a boolean for each element; if none is true, the first element stands in.
+      takes_part: a boolean for each element; if none is true, the first element replaces the others.
       values: arrays.
       dims: for each of them its batch axis, or None.
     """

@@ -57,7 +57,7 @@ def conv_dimension_numbers(
     rank = len(lhs_shape)
     if rank != len(rhs_shape):
         raise TypeError(
-            "conv_general_dilated: lhs and rhs must have one rank, "
+            "conv_general_dilated: lhs and rhs must have the same rank, "
             f"got {rank} and {len(rhs_shape)} for shapes {tuple(lhs_shape)} and {tuple(rhs_shape)}"
         )
     if rank < 2:

@@ -249,7 +249,7 @@ def _check_channels(
 def _result_dtype(lhs: ShapedArray, rhs: ShapedArray, preferred: Any) -> np.dtype[Any]:
     dtype = lhs.dtype
     if dtype != rhs.dtype:
-        raise TypeError(f"conv_general_dilated: lhs and rhs must have one dtype, got {dtype} and {rhs.dtype}")
+        raise TypeError(f"conv_general_dilated: lhs and rhs must have the same dtype, got {dtype} and {rhs.dtype}")
     if not (dtypes.is_numeric(dtype) or dtypes.is_bool(dtype)):
         raise TypeError(f"conv_general_dilated: operands must be numbers or booleans, got dtype {dtype}")
     if preferred is None or preferred == dtype or dtypes.is_bool(dtype):

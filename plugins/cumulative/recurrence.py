@@ -56,7 +56,7 @@ def shifted(x: Any, fill: Any, axis: int, reverse: bool) -> Array:
 def _abstract_eval(a: ShapedArray, b: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
     if a.shape != b.shape or a.dtype != b.dtype or a.dtype not in INEXACT:
         raise TypeError(
-            "linear_recurrence: a and b must have one shape and one floating or complex dtype, "
+            "linear_recurrence: a and b must have the same shape and the same floating or complex dtype, "
             f"got {a.str_short()} and {b.str_short()}"
         )
     if not 0 <= axis < b.ndim:

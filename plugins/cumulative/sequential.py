@@ -77,7 +77,7 @@ def lower_to_loop(
     axis: int,
     reverse: bool,
 ) -> list[Any]:
-    """A loop over one axis of arrays of one shape, which collects a result for each position.
+    """A loop over one axis of arrays of the same shape, which collects a result for each position.
 
     Args:
       ctx: the lowering context of a primitive whose operands are `xs`, and whose result has their shape.

@@ -231,7 +231,7 @@ def _like_argument(
       fun: the function.
       place: the position of the argument.
       like: the name of the argument in messages.
-      has_aux: whether `fun` returns a pair, of which the first is compared.
+      has_aux: whether `fun` returns a pair; the first of it is compared.
       shapes: whether shapes must be equal too.
     """
 

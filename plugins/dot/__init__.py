@@ -142,7 +142,7 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None
     """
     x, y = _shape(lhs), _shape(rhs)
     if len(x) < 2 or len(x) != len(y):
-        raise TypeError(f"batch_matmul: lhs and rhs must have one rank, of 2 or more, got shapes {x} and {y}")
+        raise TypeError(f"batch_matmul: lhs and rhs must have the same rank, of 2 or more, got shapes {x} and {y}")
     batch = tuple(range(len(x) - 2))
     return dot_general(lhs, rhs, (((len(x) - 1,), (len(x) - 2,)), (batch, batch)), precision)
 

@@ -17,7 +17,7 @@ class GatherDimensionNumbers(NamedTuple):
     Attributes:
       offset_dims: axes of the result that correspond to axes of windows, increasing.
       collapsed_slice_dims: axes of the operand along which windows have length 1 and which the result lacks.
-      start_index_map: for each entry of an index vector, the axis of the operand of which it is a position.
+      start_index_map: for each entry of an index vector, the axis of the operand along which it is a position.
       operand_batching_dims: axes of the operand that correspond to axes of the indices.
       start_indices_batching_dims: those axes of the indices, in the same order.
     """
@@ -219,13 +219,14 @@ def check_numbers(
             raise TypeError(f"{function}: {name} and {names[3]} must have no axis in common, got {common}")
     if len(batching) != len(indices_batching):
         raise TypeError(
-            f"{function}: {names[3]} and {names[4]} must have one length, got {len(batching)} in {batching} and "
+            f"{function}: {names[3]} and {names[4]} must have the same length, got {len(batching)} in {batching} and "
             f"{len(indices_batching)} in {indices_batching}"
         )
     for d, e in zip(batching, indices_batching, strict=True):
         if operand.shape[d] != indices.shape[e]:
             raise TypeError(
-                f"{function}: axes of {names[3]} and {names[4]} must have one length, got {operand.shape[d]} for axis "
+                f"{function}: axes of {names[3]} and {names[4]} must have the same length, got {operand.shape[d]} "
+                "for axis "
                 f"{d} of operand {operand.str_short()} and {indices.shape[e]} for axis {e} of indices "
                 f"{indices.str_short()}"
             )

@@ -180,7 +180,7 @@ def _along(start: Any, axis: int, shape: tuple[int, ...], negative: bool) -> lis
 
 
 def _starts(function: str, indices: Any, shape: tuple[int, ...], negative: bool | Sequence[bool]) -> list[Any]:
-    """For each axis the start of a slice, all of one dtype."""
+    """For each axis the start of a slice, all of the same dtype."""
     if hasattr(indices, "shape"):
         count = get_aval(indices).shape
         if len(count) != 1:
@@ -243,7 +243,7 @@ def _check_starts(name: str, operand: ShapedArray, starts: Sequence[ShapedArray]
             raise TypeError(f"{name}: start_indices must be integers of rank 0, got {start.str_short()}")
         if start.dtype != starts[0].dtype:
             raise TypeError(
-                f"{name}: start_indices must have one dtype, got {starts[0].str_short()} and {start.str_short()}"
+                f"{name}: start_indices must have the same dtype, got {starts[0].str_short()} and {start.str_short()}"
             )
 
 

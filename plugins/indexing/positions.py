@@ -41,7 +41,7 @@ def clipped(index: Any, first: int, last: int) -> Any:
 
 
 def from_the_end(index: Any, size: int) -> Any:
-    """Positions along an axis of a given length, from positions of which negative ones count from the end."""
+    """Positions along an axis of a given length; negative positions count from the end."""
     if type(index) is int:
         dtype = index_dtype(size)
         if is_symbolic_dim(size):

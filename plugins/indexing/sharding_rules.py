@@ -36,7 +36,7 @@ def _dynamic_update_slice(x: ShapedArray, update: ShapedArray, *starts: ShapedAr
 
 
 def _index_axes(rank: int, batching: tuple[int, ...]) -> list[str]:
-    """The names of the axes of indices, the last of which has index vectors; batching axes have the operand's."""
+    """The names of the axes of indices; the last axis has index vectors, and batching axes have the operand's names."""
     return [*(f"b{i}" if i in batching else f"i{i}!" for i in range(rank - 1)), "_"]
 
 

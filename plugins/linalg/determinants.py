@@ -114,7 +114,7 @@ def _det_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 @custom_jvp
 def _adjugate(a: Any, stuck: Any) -> Array:
-    """The adjugates of matrices of which one has a pivot of zero before the last one."""
+    """The adjugates of matrices, one of which has a pivot of zero before the last pivot."""
     some = reduce_or_p.bind(stuck, axes=tuple(range(get_aval(stuck).ndim)))
     return cond(some, _adjugate_by_values, lambda a: full_like(a, 0), a)
 

@@ -133,7 +133,8 @@ def _ormqr_abstract_eval(
     require_matrix("ormqr", c, "c")
     if c.dtype != a.dtype or c.shape[:-2] != a.shape[:-2]:
         raise TypeError(
-            f"ormqr: a and c must have one dtype and the same leading axes, got {a.str_short()} and {c.str_short()}"
+            f"ormqr: a and c must have the same dtype and the same leading axes, got {a.str_short()} and "
+            f"{c.str_short()}"
         )
     which, size = ("rows", c.shape[-2]) if left else ("columns", c.shape[-1])
     if size != a.shape[-2]:

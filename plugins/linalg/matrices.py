@@ -186,14 +186,14 @@ def diagonal(x: Any) -> Array:
 
 
 def along_rows(v: Any, shape: tuple[int, ...]) -> Array:
-    """Matrices of which each row is the vector: element (i, j) is `v[j]`."""
+    """Matrices with the vector as each row: element (i, j) is `v[j]`."""
     rank = len(shape)
     dims = (*range(rank - 2), rank - 1)
     return structural.broadcast_in_dim_p.bind(v, shape=shape, broadcast_dimensions=dims)
 
 
 def along_columns(v: Any, shape: tuple[int, ...]) -> Array:
-    """Matrices of which each column is the vector: element (i, j) is `v[i]`."""
+    """Matrices with the vector as each column: element (i, j) is `v[i]`."""
     dims = tuple(range(len(shape) - 1))
     return structural.broadcast_in_dim_p.bind(v, shape=shape, broadcast_dimensions=dims)
 

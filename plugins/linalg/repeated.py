@@ -68,13 +68,13 @@ _INT32 = np.dtype(np.int32)
 
 
 def equal_pairs(w: Any, shape: tuple[int, ...]) -> Array:
-    """Where two of several numbers in order are equal, but for rounding: matrices of booleans."""
+    """Where two of several numbers in order are equal up to rounding: matrices of booleans."""
     groups = _groups(w)
     return comparison.eq(along_rows(groups, shape), along_columns(groups, shape))
 
 
 def vanishing(w: Any) -> Array:
-    """Where numbers are zero, but for the rounding of the greatest."""
+    """Where numbers are zero up to the rounding of the greatest."""
     return comparison.le(arithmetic.abs(w), _limit(w, get_aval(w).shape[-1]))
 
 

@@ -60,7 +60,7 @@ def _abstract_eval(a: ShapedArray, factors: ShapedArray, *others: ShapedArray, t
     b = others[-1]
     if a.dtype != b.dtype or a.ndim != b.ndim or a.shape[:-1] != b.shape[:-1]:
         raise TypeError(
-            f"solve: a and b must have one dtype, the same leading axes and as many rows, got {a.str_short()} and "
+            f"solve: a and b must have the same dtype, the same leading axes and as many rows, got {a.str_short()} and "
             f"{b.str_short()}"
         )
     return ShapedArray(b.shape, b.dtype)

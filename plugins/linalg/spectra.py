@@ -110,7 +110,7 @@ def _singular_spectrum(x: Any, *, padded: bool, **params: Any) -> list[Any]:
 
 
 def _padded_svd(svd: Callable[..., Any], x: Any) -> tuple[Any, Any, Any]:
-    """The decomposition of n columns of which the last n rows are zero; these rows have the vectors for n - m zeros."""
+    """The decomposition of n columns whose last n rows are zero; these rows have the vectors for n - m zeros."""
     *batch, rows, n = get_aval(x).shape
     m = rows - n
     k = min_dim(m, n)

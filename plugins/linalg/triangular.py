@@ -72,7 +72,7 @@ def _abstract_eval(a: ShapedArray, b: ShapedArray, *, left_side: bool, **params:
     require_square("triangular_solve", a, "a", INEXACT)
     require_matrix("triangular_solve", b, "b", INEXACT)
     if a.dtype != b.dtype:
-        raise TypeError(f"triangular_solve: a and b must have one dtype, got {a.str_short()} and {b.str_short()}")
+        raise TypeError(f"triangular_solve: a and b must have the same dtype, got {a.str_short()} and {b.str_short()}")
     if a.shape[:-2] != b.shape[:-2]:
         raise TypeError(
             f"triangular_solve: a and b must have the same leading axes, got {a.shape[:-2]} and {b.shape[:-2]} for "

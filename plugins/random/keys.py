@@ -139,7 +139,8 @@ def _random_fold_in_abstract_eval(keys: ShapedArray, data: ShapedArray) -> Shape
         raise TypeError(f"random_fold_in: data must be uint32, got {data.str_short()}")
     if keys.shape and data.shape and keys.shape != data.shape:
         raise TypeError(
-            f"random_fold_in: keys and data must have one shape, or none, got {keys.str_short()} and {data.str_short()}"
+            f"random_fold_in: keys and data must have the same shape, or rank 0, got {keys.str_short()} and "
+            f"{data.str_short()}"
         )
     return ShapedArray(keys.shape or data.shape, keys.dtype)
 

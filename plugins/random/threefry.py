@@ -81,7 +81,7 @@ def threefry_random_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Ar
 
 
 def _in_halves(key: Any, count: int) -> Array:
-    """Words, of which the first half are the upper ones, as without `threefry_partitionable`."""
+    """Words; the first half are the upper ones, as without `threefry_partitionable`."""
     if count >= 2**32:
         raise ValueError(
             f"random_bits: fewer than 2**32 words are drawn at once without threefry_partitionable, got {count}"

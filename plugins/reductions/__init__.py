@@ -180,7 +180,7 @@ def reduce(
     """Reduces arrays along axes by a function of two elements.
 
     Args:
-      operands: an array, or a tree of arrays of one shape, reduced together.
+      operands: an array, or a tree of arrays of the same shape, reduced together.
       init_values: for each array a scalar, the identity of `computation`. A known scalar may have another dtype if that
         of the array holds its value; an infinity stands for the limit of integers in `lax.max` and `lax.min`.
       computation: `(x, y) -> z` on scalars, or on trees of scalars like `operands`. It must be associative.

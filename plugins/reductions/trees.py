@@ -23,7 +23,7 @@ def fold_along(
 
     Args:
       combine: `(a, b) -> c` on lists of arrays of the same shape, elementwise.
-      xs: arrays of one shape, whose `axes` have length 1 or more.
+      xs: arrays of the same shape, whose `axes` have length 1 or more.
       axes: the axes to reduce.
       identities: for each array the identity of `combine`, which must then be commutative. Without them, earlier
         elements are the left operands.

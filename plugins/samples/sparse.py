@@ -1,4 +1,4 @@
-"""Samples of sparse matrices, of which some store an element twice, or one that is out of range."""
+"""Samples of sparse matrices; some store an element twice, or one that is out of range."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _of_products(
 
 
 def _of_dense(reference: Callable[..., Any]) -> Callable[[], list[core.Sample]]:
-    """Matrices of which all that is stored, and more, or less, is asked for; the last has zeros, which do not count."""
+    """Matrices, with a request for all stored elements, for more, or for fewer; zeros of the last do not count."""
     full = numbers((2, 3))
     gaps = np.where(np.arange(6).reshape(2, 3) % 2 == 1, full, np.float32(0))
     kind = {"index_dtype": np.dtype(np.int32)}

@@ -207,7 +207,7 @@ def _assembled(function: str, shape: tuple[int, ...], sharding: Any, parts: Sequ
     local = sharding.shard_shape(shape)
     dtypes = {str(x.dtype) for x in parts}
     if len(dtypes) > 1:
-        raise ValueError(f"{function}: parts must be of one dtype, got {sorted(dtypes)}")
+        raise ValueError(f"{function}: parts must be of the same dtype, got {sorted(dtypes)}")
     for x in parts:
         if x.shape != local:
             raise ValueError(f"{function}: parts must be of shape {local}, got {x.shape}")

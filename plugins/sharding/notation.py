@@ -50,14 +50,14 @@ class ArrayMapping(tuple[Any, ...]):
 
 
 def _all_of(argument: str, value: Any, kind: type) -> tuple[Any, ...]:
-    """The elements of an argument of `SdyShardingRule`, which must all have one type."""
+    """The elements of an argument of `SdyShardingRule`, which must all have the same type."""
     if not isinstance(value, tuple | list) or not all(isinstance(element, kind) for element in value):
         raise TypeError(f"SdyShardingRule: {argument} must be a sequence of {kind.__name__}, got {value!r}")
     return tuple(value)
 
 
 class SdyShardingRule:
-    """The correspondence of dimensions: factors of one name are divided in the same way.
+    """The correspondence of dimensions: factors of the same name are divided in the same way.
 
     Attributes:
       operand_mappings: an `ArrayMapping` for each operand.
@@ -168,7 +168,8 @@ def rule_attribute(rule: SdyShardingRule, operands: Sequence[Any], results: Sequ
     def factor(name: str, size: int) -> int:
         if sizes.setdefault(name, size) != size:
             raise ValueError(
-                f"sharding_rule: dimensions with one name must have one size, got {name} with {sizes[name]} and {size}"
+                f"sharding_rule: dimensions with the same name must have the same size, got {name} with "
+                f"{sizes[name]} and {size}"
             )
         return numbers.setdefault(name, len(numbers))
 

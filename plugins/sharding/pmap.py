@@ -186,7 +186,7 @@ def _size(leaves: list[Any], axes: list[Any], axis_size: int | None) -> int:
             [str(core.get_aval(x).shape) for x, axis in zip(leaves, axes, strict=True) if axis is not None]
         )
         raise ValueError(
-            f"pmap: the mapped axes must have one size, got {sorted(sizes)} for arguments of shapes {shapes}"
+            f"pmap: the mapped axes must have the same size, got {sorted(sizes)} for arguments of shapes {shapes}"
         )
     return sizes.pop()
 

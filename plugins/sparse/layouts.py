@@ -64,7 +64,7 @@ class Layout:
                 )
         if first.dtype != second.dtype:
             raise TypeError(
-                f"{function}: {self.parts[0]} and {self.parts[1]} must have one dtype, got {first.dtype} and "
+                f"{function}: {self.parts[0]} and {self.parts[1]} must have the same dtype, got {first.dtype} and "
                 f"{second.dtype}"
             )
 
@@ -73,7 +73,7 @@ def check_indices(function: str, argument: str, dtype: Any, sizes: tuple[int, ..
     """Refuse a dtype of indices.
 
     Raises:
-      TypeError: it is none of integers.
+      TypeError: it is not an integer, or a sequence of integers.
       ValueError: it does not hold the sizes.
     """
     if not dtypes.is_integer(dtype):

@@ -145,7 +145,7 @@ def _holds_program(value: Any) -> bool:
 
 
 def _discharged_param(value: Any) -> Any:
-    """A parameter, without references in the programs that it is or holds, but for those that programs take."""
+    """A parameter, without references in the programs that it is or holds, except those that programs take."""
     if isinstance(value, ClosedJaxpr):
         makes = any(isinstance(e, NewRefEffect) for e in value.effects)
         takes = any(type(v.aval) is AbstractRef for v in value.jaxpr.invars)

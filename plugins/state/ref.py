@@ -326,7 +326,7 @@ def replace(ref: Any, owner: Any, value: Any, what: str = "swap") -> None:
     """Replace all contents of a reference.
 
     Raises:
-      ValueError: the value belongs to a transformation inside of which the reference was not made.
+      ValueError: the value belongs to a transformation, and the reference was made outside of it.
     """
     if _is_inside(value, owner if owner is not None else ref._trace):
         inside = value._trace.transformation

@@ -43,7 +43,7 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     Args:
       which: integers of any dtype in an array of the shape of the cases, or a scalar. For at most two cases it may be
         boolean; False selects the first. A negative number selects the first case, one beyond the last the last.
-      cases: arrays of one shape and dtype.
+      cases: arrays of the same shape and dtype.
 
     Raises:
       TypeError: there are no cases, shapes or dtypes differ, or `which` is neither boolean nor an integer.
@@ -63,12 +63,12 @@ def _abstract_eval(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     for i, case in enumerate(cases):
         if case.shape != first.shape:
             raise TypeError(
-                f"select_n: cases must have one shape, got {first.str_short()} for case 0 and "
+                f"select_n: cases must have the same shape, got {first.str_short()} for case 0 and "
                 f"{case.str_short()} for case {i}"
             )
         if case.dtype != first.dtype:
             raise TypeError(
-                f"select_n: cases must have one dtype, got {first.str_short()} for case 0 and "
+                f"select_n: cases must have the same dtype, got {first.str_short()} for case 0 and "
                 f"{case.str_short()} for case {i}"
             )
         weak = weak and case.weak_type

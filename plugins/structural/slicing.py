@@ -154,7 +154,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Array:
     """Concatenates arrays along an axis.
 
     Args:
-      operands: arrays of one dtype and rank, and of one shape except along the axis.
+      operands: arrays of the same dtype and rank, and of the same shape except along the axis.
       dimension: the axis.
 
     Raises:
@@ -400,7 +400,7 @@ def _concatenate_abstract_eval(*operands: ShapedArray, dimension: int) -> Shaped
         shape = operand.shape
         if operand.dtype != first.dtype:
             raise TypeError(
-                f"concatenate: operands must have one dtype, got {first.str_short()} for operand 0 and "
+                f"concatenate: operands must have the same dtype, got {first.str_short()} for operand 0 and "
                 f"{operand.str_short()} for operand {i}"
             )
         if (
@@ -409,7 +409,7 @@ def _concatenate_abstract_eval(*operands: ShapedArray, dimension: int) -> Shaped
             or shape[dimension + 1 :] != first.shape[dimension + 1 :]
         ):
             raise TypeError(
-                f"concatenate: operands must have one shape but for axis {dimension}, got {first.shape} "
+                f"concatenate: operands must have the same shape, except along axis {dimension}, got {first.shape} "
                 f"for operand 0 and {shape} for operand {i}"
             )
         total += shape[dimension]

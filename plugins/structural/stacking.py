@@ -22,10 +22,10 @@ unstack_p = core.Primitive("unstack", multiple_results=True)
 
 
 def stack(operands: Arrays, axis: int = 0) -> Array:
-    """Arrays of one shape along a new axis.
+    """Arrays of the same shape along a new axis.
 
     Args:
-      operands: a sequence of arrays of one shape and dtype.
+      operands: a sequence of arrays of the same shape and dtype.
       axis: the position of the new axis in the result.
 
     Raises:
@@ -75,7 +75,7 @@ def _stack_abstract_eval(*operands: ShapedArray, axis: int) -> ShapedArray:
     for i, operand in enumerate(operands):
         if operand.shape != first.shape or operand.dtype != first.dtype:
             raise TypeError(
-                f"stack: operands must have one shape and dtype, got {first.str_short()} for operand 0 and "
+                f"stack: operands must have the same shape and dtype, got {first.str_short()} for operand 0 and "
                 f"{operand.str_short()} for operand {i}"
             )
         weak = weak and operand.weak_type

@@ -106,7 +106,7 @@ def _differ(a: Any, b: Any) -> Any:
 
 
 def sizes_value(sizes: Sequence[Any]) -> Any:
-    """Sizes, of which none need be symbolic, as an IR value: a vector of type int64."""
+    """Sizes, symbolic or not, as an IR value: a vector of type int64."""
     if not is_symbolic(sizes):
         return mlir.ir_constant(np.array(sizes, np.int64))
     return _joined(map(mlir.size_value, sizes))

@@ -1,4 +1,4 @@
-"""Arguments with symbolic shapes, for programs of which the sizes are known when they are called."""
+"""Arguments with symbolic shapes, for programs whose sizes become known at a call."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def _add_batch(axis: batching.AxisData, xs: Any, dims: Any) -> Any:
 
 def _add_type(x: Any, y: Any) -> Any:
     if x != y:
-        raise TypeError(f"add_of_type: operands must be of one type, got {x.str_short()} and {y.str_short()}")
+        raise TypeError(f"add_of_type: operands must be of the same type, got {x.str_short()} and {y.str_short()}")
     return x
 
 

@@ -60,7 +60,7 @@ def reduce_window(
     """Reduces each sliding window of arrays by a function of two elements.
 
     Args:
-      operand: an array, or a tree of arrays of one shape, reduced together.
+      operand: an array, or a tree of arrays of the same shape, reduced together.
       init_value: for each array a scalar, with which every window starts; it is the result for windows in the margins.
         A known scalar may have another dtype if that of the array holds its value; an infinity stands for the limit of
         integers in `lax.max` and `lax.min`.

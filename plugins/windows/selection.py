@@ -44,7 +44,7 @@ _JOIN = {ge_p: max_p, le_p: min_p}
 
 
 def _prefers(select_prim: Any, x: Any, y: Any) -> Array:
-    """Whether `x` is selected from two elements, of which it is the first."""
+    """Whether `x` is selected from two elements, as the first of them."""
     if dtypes.is_complex(get_aval(x).dtype):
         return eq(_JOIN[select_prim].bind(x, y), x)
     return select_prim.bind(x, y)

@@ -159,7 +159,7 @@ def test_python_integers_with_floating_terms_are_read_as_floats():
         (lambda: jet(1.0, (1.0,), ([1.0],)), TypeError, "jet: fun must be callable"),
         (lambda: jet(pnp.sin, 1.0, ([1.0],)), TypeError, "jet: primals must be a tuple or a list"),
         (lambda: jet(pnp.add, (1.0, 2.0), ([1.0],)), ValueError, "jet: series must have a list for each of 2 primals"),
-        (lambda: jet(pnp.add, (1.0, 2.0), ([1.0], [])), ValueError, r"lists of one length, got lengths \[1, 0\]"),
+        (lambda: jet(pnp.add, (1.0, 2.0), ([1.0], [])), ValueError, r"lists of the same length, got lengths \[1, 0\]"),
         (lambda: jet(pnp.sin, (1.0,), (2.0,)), TypeError, r"jet: series\[0\] must be a list of terms"),
         (lambda: jet(pnp.sin, (1.0,), ([pnp.ones(2)],)), ValueError, r"series\[0\]\[0\] must have the shapes of"),
         (lambda: jet(pnp.sin, (1.0,), ([{"a": 1.0}],)), ValueError, r"series\[0\]\[0\] must have the structure of"),

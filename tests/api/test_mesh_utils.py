@@ -36,5 +36,5 @@ def test_groups_of_devices_are_blocks():
     assert mesh_utils.create_hybrid_device_mesh((8,), (1,), devices, process_is_granule=True).shape == (8,)
     with pytest.raises(ValueError, match="as many elements as there are groups of devices, 2"):
         mesh_utils.create_hybrid_device_mesh((4,), (3,), devices)
-    with pytest.raises(ValueError, match="must be of one length"):
+    with pytest.raises(ValueError, match="must be of the same length"):
         mesh_utils.create_hybrid_device_mesh((4,), (2, 1), devices)

@@ -1,4 +1,4 @@
-"""Library functions of arrays of one dtype promote nothing that strict promotion would refuse."""
+"""Library functions of arrays of the same dtype promote nothing that strict promotion would refuse."""
 
 from __future__ import annotations
 

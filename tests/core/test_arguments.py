@@ -89,7 +89,7 @@ def test_places_that_an_array_does_not_have_are_refused_by_name():
         with pytest.raises(IndexError, match=r"^item: args must be within the bounds of f\d\d\[2,3\]"):
             x.item(place)
     for places in ((), (0, 0, 0)):
-        with pytest.raises(ValueError, match=r"^item: args must tell one element of f\d\d\[2,3\]"):
+        with pytest.raises(ValueError, match=r"^item: args must select one element of f\d\d\[2,3\]"):
             x.item(*places)
 
 

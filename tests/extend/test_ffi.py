@@ -259,7 +259,7 @@ def test_arguments_may_lend_their_memory_to_results(library: Any) -> None:
     assert "output_operand_aliases" in text
     for aliases, shape, message in (
         ({1: 0}, (3,), "must pair 1 arguments with 1 results, got 1: 0"),
-        ({0: 0}, (4,), r"must pair values of one type, got f32\[3\] and f32\[4\]"),
+        ({0: 0}, (4,), r"must pair values of the same type, got f32\[3\] and f32\[4\]"),
     ):
         with pytest.raises(ValueError, match=message):
             ffi.ffi_call("test_scale", struct(*shape), input_output_aliases=aliases)(x, factor=np.float32(2))

@@ -38,9 +38,9 @@ def _batch(args: Any, dims: Any) -> Any:
 
 def _types(x: Any, y: Any) -> Any:
     if x.shape != y.shape:
-        raise TypeError("times: the operands must have one shape")
+        raise TypeError("times: the operands must have the same shape")
     if x.dtype != y.dtype and not (x.weak_type or y.weak_type):
-        raise TypeError("times: the operands must have one dtype")
+        raise TypeError("times: the operands must have the same dtype")
     return core.ShapedArray(x.shape, y.dtype if x.weak_type else x.dtype, x.weak_type and y.weak_type)
 
 

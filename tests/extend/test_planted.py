@@ -310,7 +310,7 @@ AT_FIRST_USE = {
         {"abstract_eval": lambda x: X}, "must return an aval, got array", _jit
     ),
     "a type rule that computes": Mistake({"abstract_eval": lambda x: pnp.sin(x)}, "got ShapedArray", _jit),
-    "a type rule of one type for several results": Mistake(
+    "a type rule of the same type for several results": Mistake(
         {**SEVERAL, "impl": lambda x: [x], "abstract_eval": lambda x: x}, "must return a list of avals", _jit
     ),
     "a size less than none": Mistake(
@@ -744,7 +744,7 @@ LOADED = {
     ),
     "a hook that is not marked": (lambda: _plugin(primax_register=_forgotten), "is not marked with @hookimpl"),
     "a hook that raises": (lambda: _plugin(primax_register=hookimpl(lambda registry: 1 / 0)), "ZeroDivisionError"),
-    "two primitives of one name": (
+    "two primitives of the same name": (
         lambda: _plugin(
             primax_register=hookimpl(
                 lambda registry: [define_primitive("twice_named", impl=pnp.sin, registry=registry) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Fifty plugins that pip has installed, each with a primitive of one name: a program imports those that it uses."""
+"""Fifty plugins that pip has installed, each with a primitive of its own: a program imports those that it uses."""
 
 from __future__ import annotations
 

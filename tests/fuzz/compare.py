@@ -184,7 +184,7 @@ def wide(values: np.ndarray) -> np.ndarray:
 
 
 def close(mine: np.ndarray, other: np.ndarray, bound: float) -> np.ndarray:
-    """Where two arrays of one shape differ by at most `bound` relative to their size; NaN agrees with NaN."""
+    """Where two arrays of the same shape differ by at most `bound` relative to their size; NaN agrees with NaN."""
     if mine.dtype.kind not in "fcV" and not bound:
         return np.asarray(mine == other)
     if mine.dtype.kind == "V" and mine.dtype.names is not None:

@@ -68,7 +68,7 @@ class Finding:
       name: the subject of the case.
       message: the difference, in one or two lines.
       program: the program that repeats it, of at most 8 lines.
-      sort: a word that distinguishes defects of one name ("value", "dtype", "crash"); only the first finding with
+      sort: a word that distinguishes defects of the same name ("value", "dtype", "crash"); only the first finding with
         a name and sort is printed.
     """
 

@@ -24,7 +24,7 @@ def x(d: Draw) -> str:
 
 
 def two(d: Draw) -> tuple[str, str]:
-    """Two arrays of floats of one shape."""
+    """Two arrays of floats of the same shape."""
     shape = d.rng.choice(FEW)
     return d.floats(shape), d.floats(shape)
 

@@ -44,7 +44,7 @@ def test_out_axes_none_is_refused_for_a_batched_result():
 
 
 def test_size_mismatches_name_the_size_of_each_argument():
-    with pytest.raises(ValueError, match="must have one size") as error:
+    with pytest.raises(ValueError, match="must have the same size") as error:
         px.vmap(lambda x, d: x)(np.ones((3, 2)), {"k": np.ones(4)})
     assert "argument x" in str(error.value)
     assert "size 3" in str(error.value)

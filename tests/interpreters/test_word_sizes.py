@@ -99,7 +99,7 @@ def test_programs_derived_from_a_program_have_its_word_size():
 def test_arguments_of_another_word_size_are_refused_by_name():
     with px.enable_x64(True):
         closed = px.make_jaxpr(lambda x: x * 2.0)(np.ones(2))
-    with pytest.raises(TypeError, match=r"mul: arguments must have one dtype, got f32\[2\] and f64\[\]"):
+    with pytest.raises(TypeError, match=r"mul: arguments must have the same dtype, got f32\[2\] and f64\[\]"):
         core.jaxpr_as_fun(closed)(pnp.ones(2, "float32"))
 
 

@@ -59,5 +59,5 @@ def test_bad_arguments_are_named():
         px.lax.bitwise_and(x, x)
     with pytest.raises(TypeError, match=r"shift_left: argument 0 must be integer, got bool\[2\]"):
         px.lax.shift_left(x > 0, x > 0)
-    with pytest.raises(TypeError, match=r"or: arguments must have one dtype, got bool\[2\] and i32\[\]"):
+    with pytest.raises(TypeError, match=r"or: arguments must have the same dtype, got bool\[2\] and i32\[\]"):
         px.lax.bitwise_or(x > 0, 1)

@@ -310,7 +310,7 @@ def test_a_collective_bound_outside_of_its_axis_says_why_it_cannot_be_computed()
             "axis_index_groups must be None",
         ),
         (lambda x: lax.psum(x, "i", axis_index_groups=3), TypeError, "axis_index_groups must be a sequence"),
-        (lambda x: lax.all_gather(x, "i", axis_index_groups=[[0], [1, 2, 3]]), ValueError, "must be of one size"),
+        (lambda x: lax.all_gather(x, "i", axis_index_groups=[[0], [1, 2, 3]]), ValueError, "must be of the same size"),
         (lambda x: lax.all_gather(x, "i", axis=2), ValueError, r"all_gather: axis must be in \[-2, 2\), got 2"),
         (lambda x: lax.psum_scatter(x, "i"), ValueError, r"as long as .* size 4, got axis 0 of length 2 for f32\[2\]"),
         (lambda x: lax.psum_scatter(x, "i", tiled=True), ValueError, "psum_scatter: .* must be a multiple of"),

@@ -117,7 +117,7 @@ def convolved(image: Any = (1, 2, 8, 8), kernel: Any = (4, 2, 3, 3), **options: 
 
 
 REFUSED = {
-    "ranks that differ": (convolved((1, 2, 8)), TypeError, "lhs and rhs must have one rank, got 3 and 4"),
+    "ranks that differ": (convolved((1, 2, 8)), TypeError, "lhs and rhs must have the same rank, got 3 and 4"),
     "no features": (convolved((3,), (3,)), TypeError, "must have a batch and a feature dimension.*got rank 1"),
     "features that differ": (
         convolved(kernel=(4, 3, 3, 3)),
@@ -241,7 +241,7 @@ def test_what_does_not_fit_is_named(case: str) -> None:
 
 
 def test_operands_of_two_dtypes_are_refused() -> None:
-    with pytest.raises(TypeError, match="lhs and rhs must have one dtype, got float32 and int32"):
+    with pytest.raises(TypeError, match="lhs and rhs must have the same dtype, got float32 and int32"):
         lax.conv(numbers(1, 1, 3), numbers(1, 1, 2, dtype=np.int32), (1,), "SAME")
 
 
@@ -432,7 +432,7 @@ def test_other_convolutions_name_what_does_not_fit() -> None:
         "and the spatial dimensions of the result, got sizes (2, 3) of f32[1,2,3] for (8, 1)": lambda: (
             lax.conv_general_dilated_local(x, numbers(1, 2, 3), (1,), "SAME", (2,))
         ),
-        "padtype_to_pads: in_shape, window_shape and window_strides must have one length, got 2, 1 and 2": lambda: (
+        "in_shape, window_shape and window_strides must have the same length, got 2, 1 and 2": lambda: (
             lax.padtype_to_pads((1, 2), (1,), (1, 1), "SAME")
         ),
     }

@@ -168,7 +168,7 @@ def flipped(a: Any, b: Any) -> Any:
 def test_linear_recurrence_names_what_does_not_fit() -> None:
     with pytest.raises(TypeError, match=r"linear_recurrence: a and b .* got f32\[3\] and f32\[2\]"):
         linear_recurrence(numbers(3), numbers(2))
-    with pytest.raises(TypeError, match=r"one floating or complex dtype, got i32\[3\] and i32\[3\]"):
+    with pytest.raises(TypeError, match=r"same floating or complex dtype, got i32\[3\] and i32\[3\]"):
         linear_recurrence(np.ones(3, np.int32), np.ones(3, np.int32))
 
 

@@ -339,7 +339,7 @@ def test_dot_needs_dimension_numbers_for_other_shapes(shapes: Any) -> None:
 def test_batch_matmul_multiplies_stacks_of_matrices() -> None:
     x, y = numbers(5, 6, 2, 3), numbers(5, 6, 3, 4)
     assert_close(D.batch_matmul(x, y), x @ y)
-    with pytest.raises(TypeError, match=r"batch_matmul: .* one rank, of 2 or more, got shapes \(2, 3\)"):
+    with pytest.raises(TypeError, match=r"batch_matmul: .* the same rank, of 2 or more, got shapes \(2, 3\)"):
         D.batch_matmul(x[0, 0], y[0])
     with pytest.raises(TypeError, match=r"batch dimensions must have equal sizes, got \(5, 6\)"):
         D.batch_matmul(x, y[:4])

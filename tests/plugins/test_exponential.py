@@ -128,7 +128,7 @@ def test_bad_arguments_are_named():
         px.lax.exp(x)
     with pytest.raises(TypeError, match=r"pow: argument 0 must be floating or complex, got i32\[3\]"):
         px.lax.pow(x, x)
-    with pytest.raises(TypeError, match=r"pow: arguments must have one dtype, got c64.* and f32"):
+    with pytest.raises(TypeError, match=r"pow: arguments must have the same dtype, got c64.* and f32"):
         px.lax.pow(np.complex64(1), 2.0)
 
 

@@ -1,4 +1,4 @@
-"""What exported and pickled things say of primitives of plugins, of which several may have one name."""
+"""What exported and pickled things say of primitives of plugins, of which several may have the same name."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _install(folder: Path, name: str, source: str) -> None:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what two plugins that have primitives of one name have written, and the plugins in `site`."""
+    """A folder with what two plugins that have primitives of the same name have written, and the plugins in `site`."""
     folder = tmp_path_factory.mktemp("written")
     (folder / "site").mkdir()
     for name, factor in (("alpha", 2.0), ("beta", 3.0)):

@@ -163,7 +163,10 @@ def test_trailing_axes_need_no_rearrangement() -> None:
         (lambda: pnp.fft.rfft(Z), r"rfft: a must be real and of 32 or 64 bits, got c64\[3,4,5,2\]"),
         (lambda: pnp.fft.ifft(X, n=0), r"ifft: the number of points must be positive, got 0 along axis 3 of f32"),
         (lambda: pnp.fft.irfft(X[..., :1]), "irfft: the number of points must be positive, got 0 along axis 3"),
-        (lambda: pnp.fft.fftn(X, (1, 2), (0,)), r"fftn: s and axes must be of one length, got \(1, 2\) and \(0,\)"),
+        (
+            lambda: pnp.fft.fftn(X, (1, 2), (0,)),
+            r"fftn: s and axes must be of the same length, got \(1, 2\) and \(0,\)",
+        ),
         (lambda: pnp.fft.fftn(X[0, 0, 0], (1, 2)), r"fftn: s must not be longer than the rank of a, got \(1, 2\) for"),
         (lambda: pnp.fft.rfftn(X, axes=()), "rfftn: there must be an axis to transform along, got none for rank 4"),
         (lambda: pnp.fft.fft2(X, axes=(1,)), r"fft2: axes must be two axes, got \(1,\)"),

@@ -363,7 +363,7 @@ BAD: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
     "triangular_solve, dtypes": (
         lambda: linalg.triangular_solve(np.ones((3, 3), np.float32), np.ones((3, 3), np.complex64)),
         TypeError,
-        "one dtype",
+        "the same dtype",
     ),
     "householder_product, wide": (
         lambda: linalg.householder_product(np.ones((2, 3), np.float32), np.ones(2, np.float32)),

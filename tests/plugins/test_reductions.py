@@ -300,7 +300,7 @@ ONES = np.ones(3, np.float32)
         (ONES, np.int32(2**24 + 1), blend, (0,), r"scalars of the dtypes of operands, got i32\[\] for f32\[3\]"),
         (ONES, np.zeros(1, np.float32), blend, (0,), r"scalars of the dtypes of operands, got f32\[1\]"),
         (ONES, (ZERO,), blend, (0,), "init_values must be a tree like operands"),
-        ((ONES, ONES[:2]), (ZERO, ZERO), compose, (0,), r"one shape, got f32\[3\] and f32\[2\]"),
+        ((ONES, ONES[:2]), (ZERO, ZERO), compose, (0,), r"the same shape, got f32\[3\] and f32\[2\]"),
         ((), (), blend, (0,), "operands must hold an array"),
         (ONES, ZERO, blend, (1,), r"dimensions must be in \[-1, 1\), got 1"),
         (ONES, ZERO, blend, (0, 0), "dimensions must be distinct"),

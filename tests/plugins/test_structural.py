@@ -535,9 +535,9 @@ ERRORS = [
     (ValueError, r"pad: padding_config must not crop.*\(-1, -2, 0\) in axis 0 of length 2.*leaves -1",
      lambda: S.pad(F32, 0.0, ((-1, -2, 0), (0, 0, 0)))),
     (TypeError, r"concatenate: operands must be one array or more", lambda: S.concatenate([], 0)),
-    (TypeError, r"concatenate: operands must have one dtype, got f32.* for operand 0 and i32.* for operand 1",
+    (TypeError, r"concatenate: operands must have the same dtype, got f32.* for operand 0 and i32.* for operand 1",
      lambda: S.concatenate([F32, F32.astype(np.int32)], 0)),
-    (TypeError, r"concatenate: operands must have one shape but for axis 0.*\(2, 3\).*\(3, 2\)",
+    (TypeError, r"concatenate: operands must have the same shape, except along axis 0.*\(2, 3\).*\(3, 2\)",
      lambda: S.concatenate([F32, F32.T], 0)),
     (ValueError, r"concatenate: dimension must be in \[0, 2\), got 2", lambda: S.concatenate([F32, F32], 2)),
     (TypeError, r"concatenate: operands must have rank 1 or more", lambda: S.concatenate([1.0, 2.0], 0)),
@@ -547,9 +547,9 @@ ERRORS = [
     (ValueError, r"rev: dimensions must be in \[-2, 2\), got 2", lambda: S.rev(F32, (2,))),
     (TypeError, r"tile: reps must have one entry per axis of operand, got 1", lambda: S.tile(F32, (2,))),
     (TypeError, r"select_n: cases must be one array or more", lambda: S.select_n(True)),
-    (TypeError, r"select_n: cases must have one shape, got f32\[2,3\] for case 0 and f32\[3,2\] for case 1",
+    (TypeError, r"select_n: cases must have the same shape, got f32\[2,3\] for case 0 and f32\[3,2\] for case 1",
      lambda: S.select_n(True, F32, F32.T)),
-    (TypeError, r"select_n: cases must have one dtype, got f32\[2,3\] for case 0 and i32\[2,3\] for case 1",
+    (TypeError, r"select_n: cases must have the same dtype, got f32\[2,3\] for case 0 and i32\[2,3\] for case 1",
      lambda: S.select_n(True, F32, F32.astype(np.int32))),
     (TypeError, r"select_n: which must be a scalar or have the shape of the cases, \(2, 3\), got \(2,\)",
      lambda: S.select_n(np.array([True, False]), F32, F32)),
@@ -661,7 +661,7 @@ def test_stacks_are_taken_apart_again() -> None:
         px.lax.stack(range(10**5))
     with pytest.raises(ValueError, match="stack: operands must hold an array, got none"):
         px.lax.stack([])
-    with pytest.raises(TypeError, match=r"one shape and dtype, got f32\[2,3\] .* f32\[3\] for operand 1"):
+    with pytest.raises(TypeError, match=r"the same shape and dtype, got f32\[2,3\] .* f32\[3\] for operand 1"):
         px.lax.stack([np.float32(x), np.float32(x[0])])
     with pytest.raises(ValueError, match=r"unstack: axis must be in \[-2, 2\), got 2"):
         px.lax.unstack(x, 2)

@@ -313,7 +313,7 @@ def test_a_broken_package_is_warned_of_once_and_precisely(broken: Broken, crowde
     assert len(about) == 1
     shared = broken.plugin == "kepler"
     silence = "uninstalling rival-kepler" if shared else f"PRIMAX_DISABLE_PLUGINS={broken.plugin}"
-    after = f"\\. primax goes on without it; .*, and {silence} silences this"
+    after = f"\\. primax continues without it; .*, and {silence} silences this"
     assert re.fullmatch(f"{who}{broken.complaint}{after}", about[0])
     assert crowded["states"][broken.distribution] in ("failed", "refused")
 

@@ -96,7 +96,7 @@ def test_rng_uniform_draws_numbers_between_two_of_their_dtype(low, high):
 
 
 def test_rng_uniform_refuses_what_is_no_pair_of_scalars():
-    with pytest.raises(ValueError, match="rng_uniform: a and b must have one dtype, got float32 and int32"):
+    with pytest.raises(ValueError, match="rng_uniform: a and b must have the same dtype, got float32 and int32"):
         lax.rng_uniform(pnp.float32(0.0), pnp.int32(1), (2,))
     with pytest.raises(ValueError, match=r"rng_uniform: a and b must be scalars, got f32\[2\]"):
         lax.rng_uniform(pnp.zeros(2, "float32"), pnp.float32(1), (2,))

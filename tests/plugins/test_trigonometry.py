@@ -114,7 +114,7 @@ def test_derivatives_take_few_equations():
 def test_bad_arguments_are_named():
     with pytest.raises(TypeError, match=r"sin: its argument must be floating or complex, got i32\[\]"):
         px.lax.sin(1)
-    with pytest.raises(TypeError, match=r"atan2: arguments must have one dtype, got f32\[2\] and bf16\[\]"):
+    with pytest.raises(TypeError, match=r"atan2: arguments must have the same dtype, got f32\[2\] and bf16\[\]"):
         px.lax.atan2(np.ones(2, np.float32), px.lax.convert_element_type(1, "bfloat16"))
 
 

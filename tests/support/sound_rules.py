@@ -47,7 +47,7 @@ def inexact(*avals: core.ShapedArray) -> None:
     """Raise an error unless the operands have one inexact dtype and one shape."""
     for aval in avals:
         if not core.dtypes.is_inexact(aval.dtype) or aval.dtype != avals[0].dtype or aval.shape != avals[0].shape:
-            raise TypeError(f"expected arrays of one shape and inexact dtype, got {avals}")
+            raise TypeError(f"expected arrays of the same shape and inexact dtype, got {avals}")
 
 
 def zero_or(make: Callable[..., Any], t: Any, out: Any) -> Any:

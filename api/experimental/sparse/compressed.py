@@ -352,7 +352,7 @@ def bcsr_dot_general(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: None = None,
 ) -> Any:
-    """`primax.lax.dot_general` of two arrays, of which one or both are BCSR arrays.
+    """`primax.lax.dot_general` of two arrays; one or both are BCSR arrays.
 
     Args:
       lhs: a sparse or dense array.

@@ -43,7 +43,7 @@ class COO(Matrix):
       cols_sorted: a promise that the elements are sorted by columns.
 
     Raises:
-      TypeError: an argument is not an array, or the indices are not integers of one dtype.
+      TypeError: an argument is not an array, or the indices are not integers of the same dtype.
       ValueError: the shapes do not fit.
 
     >>> import primax.numpy as pnp

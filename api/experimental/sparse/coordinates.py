@@ -331,7 +331,7 @@ def with_full_batch(mat: Coordinates) -> tuple[Any, Any]:
 
 
 def with_joint_batch(mat: Coordinates) -> tuple[Any, Any]:
-    """The data and indices with the same batch dimensions, of which those that have the size 1 in both keep it."""
+    """The data and indices with the same batch dimensions; dimensions of size 1 in both keep that size."""
     n = mat.n_batch
     return _with_batch(mat, pnp.broadcast_shapes(mat.data.shape[:n], mat.indices.shape[:n]))
 

@@ -71,7 +71,7 @@ class CSR(_Compressed):
       shape: the numbers of rows and columns.
 
     Raises:
-      TypeError: an argument is not an array, or the indices are not integers of one dtype.
+      TypeError: an argument is not an array, or the indices are not integers of the same dtype.
       ValueError: the shapes do not fit.
 
     >>> import primax.numpy as pnp
@@ -115,7 +115,7 @@ class CSC(_Compressed):
       shape: the numbers of rows and columns.
 
     Raises:
-      TypeError: an argument is not an array, or the indices are not integers of one dtype.
+      TypeError: an argument is not an array, or the indices are not integers of the same dtype.
       ValueError: the shapes do not fit.
 
     >>> import primax.numpy as pnp

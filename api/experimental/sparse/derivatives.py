@@ -88,7 +88,7 @@ _ARGS = """
       fun: a function{of}.
       argnums: the positional arguments to differentiate by, an integer or several; arrays, or pytrees of sparse and
         dense arrays.
-      has_aux: whether `fun` returns a pair `(output, aux)`, of which only `output` is differentiated.
+      has_aux: whether `fun` returns a pair `(output, aux)`; only `output` is differentiated.
       kwargs: other options of `primax.{name}`.
 
     Returns:

@@ -24,7 +24,7 @@ class Matrix(JAXSparse):
       shape: the numbers of rows and columns.
 
     Raises:
-      TypeError: an argument is not an array, or the indices are not integers of one dtype.
+      TypeError: an argument is not an array, or the indices are not integers of the same dtype.
       ValueError: the shapes do not fit.
     """
 

@@ -135,7 +135,7 @@ def added(lhs: Coordinates, rhs: Any, sign: int) -> Any:
     if isinstance(rhs, Coordinates):
         if lhs.shape != rhs.shape:
             raise NotImplementedError(
-                f"{name}: sparse operands must have one shape, got {lhs.shape} and {rhs.shape}; use "
+                f"{name}: sparse operands must have the same shape, got {lhs.shape} and {rhs.shape}; use "
                 "bcoo_broadcast_in_dim first"
             )
         _check_layouts(name, lhs, rhs)
@@ -190,7 +190,7 @@ def bcoo_dot_general(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: None = None,
 ) -> Any:
-    """`primax.lax.dot_general` of two arrays, of which one or both are BCOO arrays.
+    """`primax.lax.dot_general` of two arrays; one or both are BCOO arrays.
 
     Args:
       lhs: a BCOO array or a dense array.

@@ -152,10 +152,10 @@ def cur_qdd(x: Any) -> Any:
 
 
 def safe_map(f: Any, *args: Any) -> list[Any]:
-    """`map` over arguments of one length."""
+    """`map` over arguments of the same length."""
     return [f(*operands) for operands in zip(*args, strict=True)]
 
 
 def safe_zip(*args: Any) -> list[tuple[Any, ...]]:
-    """`zip` of arguments of one length."""
+    """`zip` of arguments of the same length."""
     return list(zip(*args, strict=True))

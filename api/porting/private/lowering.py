@@ -14,7 +14,7 @@ __all__ = ["broadcast_in_dim", "broadcasting_select_hlo", "compare_hlo", "full_l
 
 
 def compare_hlo(x: Any, y: Any, direction: str, comparison_type: str | None = None) -> Any:
-    """The elementwise comparison of two IR values of one type, as an IR value of booleans.
+    """The elementwise comparison of two IR values of the same type, as an IR value of booleans.
 
     Args:
       x: an IR value.

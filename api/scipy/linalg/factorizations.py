@@ -326,5 +326,5 @@ def polar(
 
 
 def _with_derivatives_of(x: Any, value: Any) -> Array:
-    """A value with the derivatives of another array that equals it but for rounding."""
+    """A value with the derivatives of another array that equals it up to rounding."""
     return x + stop_gradient(value - x)

@@ -276,7 +276,9 @@ def expm_frechet(
     A, E = inexact("expm_frechet", A, E)
     require_square("expm_frechet", get_aval(A).shape, "A")
     if get_aval(A).shape != get_aval(E).shape:
-        raise ValueError(f"expm_frechet: A and E must have one shape, got {get_aval(A).shape} and {get_aval(E).shape}")
+        raise ValueError(
+            f"expm_frechet: A and E must have the same shape, got {get_aval(A).shape} and {get_aval(E).shape}"
+        )
     value, change = jvp(expm, (A,), (E,))
     return (value, change) if compute_expm else change
 
@@ -299,7 +301,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Any,
     for name, x in (("T", T), ("Z", Z)):
         require_square("rsf2csf", get_aval(x).shape, name)
     if get_aval(T).shape != get_aval(Z).shape:
-        raise ValueError(f"rsf2csf: T and Z must have one shape, got {get_aval(T).shape} and {get_aval(Z).shape}")
+        raise ValueError(f"rsf2csf: T and Z must have the same shape, got {get_aval(T).shape} and {get_aval(Z).shape}")
     if get_aval(T).shape[-1] < 2:
         return as_complex(T), as_complex(Z)
     form: tuple[Any, Any] = _rsf2csf(T, Z)

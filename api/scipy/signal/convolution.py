@@ -160,7 +160,7 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Axes |
     for axis, (one, other) in enumerate(zip(shape, window, strict=True)):
         if axis not in where and one != other and 1 not in (one, other):
             raise ValueError(
-                f"fftconvolve: axes other than {where} must have one length, or 1, got {one} and {other} in axis "
+                f"fftconvolve: axes other than {where} must have the same length, or 1, got {one} and {other} in axis "
                 f"{axis} of {get_aval(in1).str_short()} and {get_aval(in2).str_short()}"
             )
     return _by_transforms("fftconvolve", in1, in2, mode, where)
@@ -172,7 +172,9 @@ def _signals(function: str, in1: Any, in2: Any, mode: str, may_be_empty: bool = 
     in1, in2 = promote(function, in1, in2, to=dtypes.to_inexact_dtype)
     one, other = get_aval(in1), get_aval(in2)
     if len(one.shape) != len(other.shape):
-        raise ValueError(f"{function}: in1 and in2 must have one rank, got {one.str_short()} and {other.str_short()}")
+        raise ValueError(
+            f"{function}: in1 and in2 must have the same rank, got {one.str_short()} and {other.str_short()}"
+        )
     for name, aval in (("in1", one), ("in2", other)):
         if 0 in aval.shape and not may_be_empty:
             raise ValueError(f"{function}: {name} must not be empty, got {aval.str_short()}")

@@ -58,7 +58,7 @@ def _is_pole(x: Any) -> Array:
 
 
 def _reflected(a: Any, b: Any) -> tuple[Any, Any, Any]:
-    """Arguments at which the beta function has, apart from its sign, the same value as at a and b, and that sign.
+    """Arguments at which the beta function has the same absolute value as at a and b, and its sign there.
 
     One of a and b may be a pole of the gamma function, if the other one is a positive integer that is small enough. If
     both are poles, the value is infinite.

@@ -32,7 +32,7 @@ def evaluated(name: str, program: Callable[..., Any], *args: Any) -> Any:
 
     Args:
       name: the name of the function in messages.
-      program: a function of arrays of one floating dtype and shape.
+      program: a function of arrays of the same floating dtype and shape.
       args: the user's arguments.
 
     Raises:

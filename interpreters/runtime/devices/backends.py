@@ -193,7 +193,7 @@ def _first_that_works() -> str:
 
 def warn_of(name: str, error: Exception) -> None:
     """Warn that the client of a platform cannot be created."""
-    warn_caller(f"platform {name!r} cannot be used: {error}. primax goes on without it")
+    warn_caller(f"platform {name!r} cannot be used: {error}. primax continues without it")
 
 
 def client(platform: str | None = None) -> Any:

@@ -254,7 +254,7 @@ def _too_old(component: Component, versions: Any) -> str:
     try:
         version = getattr(versions, f"{component.function}_get_version")()
     except RuntimeError as error:
-        return f"{component.name} does not tell its version ({error})"
+        return f"{component.name} does not say its version ({error})"
     least = component.least or built
     if version // component.scale >= least // component.scale:
         return ""

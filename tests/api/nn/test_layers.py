@@ -109,7 +109,7 @@ def test_attention_takes_one_sequence_alone() -> None:
     [
         (
             [(3, 2, 4), (5, 2, 4), (4, 2, 4)],
-            r"key and value must have one shape, got f32\[1,5,2,4\] and f32\[1,4,2,4\]",
+            r"key and value must have the same shape, got f32\[1,5,2,4\] and f32\[1,4,2,4\]",
         ),
         ([(3, 2, 4), (5, 2, 3), (5, 2, 3)], r"query and key must agree in the first and last axis"),
         ([(3, 2, 4), (5, 3, 4), (5, 3, 4)], r"heads of query must be a multiple of those of key, got 2 and 3"),

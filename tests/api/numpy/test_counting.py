@@ -92,7 +92,7 @@ def test_histograms_of_points_are_those_of_numpy() -> None:
         (lambda: pnp.bincount(np.arange(2), F), ValueError, r"weights must have the shape of x, \(2,\), got \(6,\)"),
         (lambda: pnp.histogram(F, "auto"), TypeError, "histogram: bins must be a number or edges, got 'auto'"),
         (lambda: pnp.histogram(F, weights=W[:2]), ValueError, r"weights must have the shape of a, \(6,\), got \(2,\)"),
-        (lambda: pnp.histogram2d(F, W[:2]), ValueError, r"x and y must be .* one length, got \(6,\) and \(2,\)"),
+        (lambda: pnp.histogram2d(F, W[:2]), ValueError, r"x and y must be .* the same length, got \(6,\) and \(2,\)"),
         (lambda: pnp.histogramdd((F, W), (1, 2, 3)), ValueError, "one entry per axis, 2, got 3 and 2"),
         (lambda: pnp.interp(1.0, F, W[:2]), ValueError, r"xp and fp must be .* got \(6,\) and \(2,\)"),
         (lambda: pnp.interp(1.0, F, W, period=0), ValueError, "period must be a number other than 0, got 0"),

@@ -229,7 +229,7 @@ def test_sequences_to_write_are_refused_by_shape_and_kind() -> None:
     x = pnp.zeros(3)
     with pytest.raises(ValueError, match=r"values must have a shape that broadcasts to that of the elements, \(\)"):
         x.at[0].set([5.0])
-    with pytest.raises(ValueError, match=r"x\.at\[\.\.\.\]: nested sequences must be of one shape"):
+    with pytest.raises(ValueError, match=r"x\.at\[\.\.\.\]: nested sequences must be of the same shape"):
         x.at[:2].set([[1.0], 2.0])
     with pytest.raises(TypeError, match=r"x\.at\[\.\.\.\]: an element of values must be an array or a number, got str"):
         x.at[:2].set(["a", "b"])

@@ -214,7 +214,7 @@ def test_numpy_arrays_on_the_left_give_arrays() -> None:
 @pytest.mark.parametrize("error", [TypeError, ValueError])  # which of them is JAX's depends on the ranks
 def test_shapes_that_do_not_fit_are_errors_of_both_kinds(error: type[Exception]) -> None:
     refuses(error, "but axis -1 has 3 and 4", operator.add, pnp.ones((2, 3)), pnp.ones(4))
-    refuses(error, "arrays must be of one rank", pnp.concatenate, [pnp.ones(3), pnp.ones((2, 2))])
+    refuses(error, "arrays must be of the same rank", pnp.concatenate, [pnp.ones(3), pnp.ones((2, 2))])
 
 
 def test_shapes_that_do_not_broadcast_are_refused() -> None:
@@ -227,7 +227,7 @@ def test_shapes_that_do_not_broadcast_are_refused() -> None:
     )
     refuses(
         TypeError,
-        "matmul: the last axis of a and axis 0 of b must have one length, got 3 and 4",
+        "matmul: the last axis of a and axis 0 of b must have the same length, got 3 and 4",
         operator.matmul,
         pnp.ones(3),
         pnp.ones((4, 2)),

@@ -247,7 +247,7 @@ def test_reshape_keeps_arrays_of_numpy() -> None:
     assert np.shares_memory(pnp.reshape(whole, (2, 3)), whole)
     assert not np.shares_memory(pnp.reshape(whole, (2, 3), copy=True), whole)
     for shape in ((-3,), (-2, -1), (-2, -3)):
-        message = f"reshape: shape must consist of non-negative integers but for one -1, got {shape}"
+        message = f"reshape: shape must consist of non-negative integers and at most one -1, got {shape}"
         refuses(TypeError, message, pnp.reshape, whole, shape)
     refuses(TypeError, "reshape: shape must have as many elements as a, got 4 in (4,)", pnp.reshape, whole, 4)
     refuses(ValueError, "reshape: order must be 'C' or 'F', got 'K'", pnp.reshape, whole, 6, "K")
@@ -271,7 +271,7 @@ def test_messages_name_function_argument_and_numbers() -> None:
         TypeError, "reshape: shape must have as many elements as a, got 4 in (2, 2) and 6 in (2, 3)", x.reshape, 2, 2
     )
     refuses(ValueError, "concatenate: arrays must be one array or more, got none", pnp.concatenate, [])
-    refuses(ValueError, "stack: arrays must be of one shape, got (2, 3) and (3,)", pnp.stack, [x, x[0]])
+    refuses(ValueError, "stack: arrays must be of the same shape, got (2, 3) and (3,)", pnp.stack, [x, x[0]])
     refuses(
         ValueError, "split: indices_or_sections must divide the length of the axis, got 2 for 3", pnp.split, x, 2, 1
     )

@@ -846,7 +846,7 @@ import functools
 plus = jax.jit(lambda x: x + 1)
 times = functools.wraps(plus)(jax.jit(lambda x: x * 10))
 assert times(3.0) == 30 and plus(3.0) == 4 and times.__wrapped__ is plus and "PjitFunction" in str(type(plus))
-assert "one size, got [1, 2] for arguments of shapes (1, 2), (2, 2)" in message(
+assert "same size, got [1, 2] for arguments of shapes (1, 2), (2, 2)" in message(
     ValueError, jax.pmap(jax.jit(jnp.add)), jnp.ones((1, 2)), jnp.ones((2, 2))
 )
 assert "in_axes has axis 0" in message(ValueError, jax.pmap(jax.jit(jnp.add), axis_size=1), jnp.ones((1, 2)), 1)
@@ -893,7 +893,7 @@ shape, sizes = vectorize._parse_input_dimensions(arrays, inputs, "here")
 assert (shape, sizes) == ((4, 5), {"m": 2, "n": 3})
 assert "2 arguments, got 1 here" in message(TypeError, vectorize._parse_input_dimensions, arrays[:1], inputs, "here")
 unequal = (jnp.ones((2, 3)), jnp.ones(5))
-assert "one length, got 3 and 5" in message(ValueError, vectorize._parse_input_dimensions, unequal, inputs)
+assert "all arguments, got 3 and 5" in message(ValueError, vectorize._parse_input_dimensions, unequal, inputs)
 checked = vectorize._check_output_dims(lambda x: x, sizes, outputs)
 assert checked(jnp.ones(2)).shape == (2,) and "got 2 and 3" in message(ValueError, checked, jnp.ones(3))
 rest, left, named = vectorize._apply_excluded(lambda *a, **k: (a, k), {0, 2, "p"}, (1, 2, 3, 4), {"p": 5, "q": 6})

@@ -54,7 +54,10 @@ def test_transforms_are_linear_and_one_call() -> None:
         (lambda: px.scipy.fft.dct(X, 1), "dct: type must be 2 or 3, got 1"),
         (lambda: px.scipy.fft.idct(X, norm="x"), 'idct: norm must be "backward", "ortho" or "forward", got \'x\''),
         (lambda: px.scipy.fft.dct(X, n=0), "dct: the number of points must be positive, got 0 along axis 2"),
-        (lambda: px.scipy.fft.dctn(X, s=(2, 2), axes=(0,)), r"s and axes must be of one length, got \(2, 2\) and \(0,"),
+        (
+            lambda: px.scipy.fft.dctn(X, s=(2, 2), axes=(0,)),
+            r"s and axes must be of the same length, got \(2, 2\) and \(0,",
+        ),
         (lambda: px.scipy.fft.dctn(X, axes=(0, 0)), "dctn: axes must be distinct"),
         (lambda: px.scipy.fft.dct(X, axis=3), r"dct: axis must be in \[-3, 3\), got 3"),
     ],

@@ -121,7 +121,7 @@ REFUSED = {
     "a method": (lambda x: signal.correlate(x, x, method="slow"), "correlate: method must be 'auto', .* got 'slow'"),
     "ranks": (
         lambda x: signal.fftconvolve(x, x[0]),
-        r"fftconvolve: in1 and in2 must have one rank, got f32\[2,3\] and",
+        r"fftconvolve: in1 and in2 must have the same rank, got f32\[2,3\] and",
     ),
     "nothing": (lambda x: signal.convolve(x, x[:0]), r"convolve: in2 must not be empty, got f32\[0,3\]"),
     "shapes": (

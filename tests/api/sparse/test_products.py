@@ -324,7 +324,7 @@ NUMBERS = (((1,), (0,)), ((), ()))
         (
             lambda: M - M.T,
             NotImplementedError,
-            r"subtract: sparse operands must have one shape, got \(3, 4\) and \(4, ",
+            r"subtract: sparse operands must have the same shape, got \(3, 4\) and \(4, ",
         ),
         (lambda: B + D, NotImplementedError, "add: rhs must have 1 batch, 2 sparse and 0 dense dimensions"),
         (lambda: M + "a", TypeError, "add: the other operand must be an array, got 'a'"),

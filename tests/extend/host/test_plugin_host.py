@@ -479,7 +479,7 @@ def test_a_plugin_that_cannot_be_imported_is_left_out_with_one_warning(site: Sit
     ]
     (message,) = run.warned
     assert message.startswith("plugin 'broken' (broken 1.0, broken_plugin) failed while it was imported")
-    assert "primax goes on without it" in message
+    assert "primax continues without it" in message
     assert "PRIMAX_DISABLE_PLUGINS=broken silences this" in message
 
 

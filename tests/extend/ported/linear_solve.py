@@ -18,7 +18,7 @@ def _abstract_eval(a, b, *, lower, transpose):
     if a.ndim < 2 or a.shape[-1] != a.shape[-2] or a.shape[-1] != b.shape[-2]:
         raise TypeError(f"solve: a must be square and fit b, got {a.shape} and {b.shape}")
     if a.dtype != b.dtype:
-        raise TypeError(f"solve: a and b must have one dtype, got {a.dtype} and {b.dtype}")
+        raise TypeError(f"solve: a and b must have the same dtype, got {a.dtype} and {b.dtype}")
     return ShapedArray(b.shape, b.dtype)
 
 

@@ -120,7 +120,7 @@ def test_functions_of_three_arrays_repeat_axes_of_length_1_or_say_what_they_take
     want = jax.lax.betainc(*np.broadcast_arrays(a, b, x))
     assert_close(px.lax.betainc(a, b, np.full((1, 1), x)), want, 1e-5)
     with pytest.raises(
-        TypeError, match=r"clamp: arguments must have one shape, or none, got shapes \(2, 1\) and \(2, 3\)"
+        TypeError, match=r"clamp: arguments must have the same shape, or rank 0, got shapes \(2, 1\) and \(2, 3\)"
     ):
         px.lax.clamp(a, np.ones((2, 3), np.float32), np.float32(3))
 

@@ -53,7 +53,7 @@ DTYPES: tuple[Meant, ...] = (
     Meant(
         r"P|sharding\.(P|PartitionSpec)",
         "type",
-        "The class has one name, PartitionSpec, and a short one in modules.",
+        "The class has the same name, PartitionSpec, and a short one in modules.",
         message=r"primax: PartitionSpec P\(.*, jax: P P\(",
     ),
     Meant(

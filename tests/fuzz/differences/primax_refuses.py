@@ -286,7 +286,7 @@ PRIMAX_REFUSES: tuple[Meant, ...] = (
         r"lax\.random_gamma_grad",
         "primax raises",
         "Ranks must be equal, as in other functions of lax; jax accepts some that differ, and refuses others.",
-        message=r"arguments must have one shape",
+        message=r"arguments must have the same shape",
     ),
     Meant(
         r"experimental\.multihost_utils\.(global_array_to_host_local_array|host_local_array_to_global_array)",

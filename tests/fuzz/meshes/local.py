@@ -110,7 +110,7 @@ def reshaped(b: Body, v: Value) -> Value | None:
 
 
 def joined(b: Body, v: Value) -> Value | None:
-    """Concatenated values of one shape."""
+    """Concatenated values of the same shape."""
     if not v.ndim or v.shape[0] > 16:
         return None
     w = b.rng.choice([w for w in b.values if w.shape == v.shape])

@@ -27,7 +27,7 @@ INTERNAL = (AssertionError, AttributeError, KeyError, NameError, RecursionError,
 # `grad(sin)(2.0)` is weak, and that of `vjp(sin, 2.0)[1](np.float32(1))` is not. primax has no such conversions, and
 # makes the cotangent of a value weak if the value is; a tangent is weak if it is computed from weak ones.
 DERIVATIVE = re.compile(r"\.(grad|value_and_grad|vjp|jacrev|hessian|linear_transpose|jvp|linearize|jacfwd)\(")
-# A carry has one type, that of its initial value, or, if that is weak, the type that the step returns. In jax the
+# A carry has the same type, that of its initial value, or, if that is weak, the type that the step returns. In jax the
 # result is weakly typed if the step's result is, whatever the initial value.
 LOOP = re.compile(r"\.(while_loop|fori_loop|scan)\(")
 # If a mapped value selects branches, and a branch sums over the mapped axis, jax's derivatives are wrong:

@@ -379,7 +379,7 @@ def test_the_pair_of_a_step_is_of_any_class(disabled):
             ],
         ),
         (lambda: lax.scan(ADD, 0, np.ones(3), unroll=2.0), TypeError, ["scan: unroll must be an integer, got 2.0"]),
-        (lambda: lax.fori_loop(0, 1.5, lambda i, x: x, 0), TypeError, ["must be of one dtype", "i32[] and f32[]"]),
+        (lambda: lax.fori_loop(0, 1.5, lambda i, x: x, 0), TypeError, ["must be of the same dtype", "i32[] and f32[]"]),
         (lambda: lax.fori_loop(0.0, 1.5, lambda i, x: x, 0), ValueError, ["upper must be a whole number, got 1.5"]),
         (lambda: lax.fori_loop(0.0, np.nan, lambda i, x: x, 0), ValueError, ["upper must be a whole number, got nan"]),
         (lambda: lax.fori_loop(1j, 3j, lambda i, x: x, 0), TypeError, ["lower must be a real number", "c64[]"]),

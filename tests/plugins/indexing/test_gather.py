@@ -179,7 +179,7 @@ def test_gather_names_the_argument_that_does_not_fit() -> None:
     bad("slice_sizes must be at most 1 for axes in collapsed_slice_dims", *good, sizes=(2, 6))
     bad("operand_batching_dims must have no axis in common, got [0]", (1,), (), (0,), (0,), (0,))
     bad(
-        "must have one length, got 4 for axis 0 of operand f32[4,6] and 1 for axis 0 of indices",
+        "must have the same length, got 4 for axis 0 of operand f32[4,6] and 1 for axis 0 of indices",
         (1,),
         (),
         (),
@@ -187,7 +187,15 @@ def test_gather_names_the_argument_that_does_not_fit() -> None:
         (0,),
         indices=np.zeros((1, 0), np.int32),
     )
-    bad("must have one length, got 1 in (0,) and 0 in ()", (1,), (), (), (0,), (), indices=np.zeros((1, 0), np.int32))
+    bad(
+        "must have the same length, got 1 in (0,) and 0 in ()",
+        (1,),
+        (),
+        (),
+        (0,),
+        (),
+        indices=np.zeros((1, 0), np.int32),
+    )
     refuses(
         "dimension_numbers must be GatherDimensionNumbers, got ((1,), (0,), (0,))",
         lax.gather,

@@ -113,5 +113,5 @@ def test_words_that_are_not_uint32_are_refused(args):
 
 def test_words_of_unlike_shapes_are_refused():
     a, b = np.zeros(2, np.uint32), np.zeros(3, np.uint32)
-    with pytest.raises(TypeError, match=r"must have one shape, or none, got shapes \(2,\) and \(3,\)"):
+    with pytest.raises(TypeError, match=r"must have the same shape, or rank 0, got shapes \(2,\) and \(3,\)"):
         T.threefry2x32_p.bind(a, a, b, b)

@@ -196,8 +196,12 @@ def test_types_vary_as_in_jax():
 
 
 BAD = [
-    (lambda a: exchange(a[0], a[1].astype(np.int32), *a[2:]), TypeError, "operand and output must be of one dtype"),
-    (lambda a: exchange(a[0][:, None], *a[1:]), ValueError, "operand and output must have rows of one shape"),
+    (
+        lambda a: exchange(a[0], a[1].astype(np.int32), *a[2:]),
+        TypeError,
+        "operand and output must be of the same dtype",
+    ),
+    (lambda a: exchange(a[0][:, None], *a[1:]), ValueError, "operand and output must have rows of the same shape"),
     (lambda a: exchange(*a[:3], a[3].astype(np.float32), *a[4:]), TypeError, "send_sizes must be integers, got f32[2]"),
     (lambda a: exchange(*a[:5], a[5][:1]), ValueError, "recv_sizes must be of shape (2,), one number for each index"),
     (lambda a: exchange(*a, name="k"), NameError, "ragged_all_to_all: axis_name must name an axis"),

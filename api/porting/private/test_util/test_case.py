@@ -226,7 +226,7 @@ class JaxTestCase(parameterized.TestCase):
             self.assertDtypesMatch(actual, desired)
 
     def assertDtypesMatch(self, actual: Any, desired: Any, *, canonicalize_dtypes: bool = True) -> None:
-        """Check that two arrays have one dtype; without `enable_x64`, one after narrowing to 32 bits."""
+        """Check that two arrays have the same dtype; without `enable_x64`, one after narrowing to 32 bits."""
         kinds = [get_aval(x).dtype if not hasattr(x, "dtype") else x.dtype for x in (actual, desired)]
         if canonicalize_dtypes and not config.enable_x64:
             kinds = [primax.dtypes.canonicalize_dtype(kind, allow_extended_dtype=True) for kind in kinds]
@@ -275,7 +275,7 @@ class JaxTestCase(parameterized.TestCase):
             raise TypeError(f"assertAllClose: values must be arrays, got {type(actual)} and {type(desired)}")
 
     def assertMultiLineStrippedEqual(self, expected: str, what: str) -> None:
-        """Check that two texts are equal but for the indentation of lines."""
+        """Check that two texts are equal, except for the indentation of lines."""
 
         def clean(text: str) -> str:
             return re.sub(r"\s*\n\s*", "\n", textwrap.dedent(text).strip())

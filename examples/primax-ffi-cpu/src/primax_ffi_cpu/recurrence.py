@@ -58,7 +58,7 @@ def smooth(x: Any, alpha: Any) -> Any:
 
 def _recurrence_abstract_eval(x: core.ShapedArray, a: core.ShapedArray, *, reverse: bool) -> core.ShapedArray:
     if x.shape != a.shape or not x.shape:
-        raise TypeError(f"recurrence_p: x and a must have one shape, with an axis, got {x.shape} and {a.shape}")
+        raise TypeError(f"recurrence_p: x and a must have the same shape, with an axis, got {x.shape} and {a.shape}")
     if x.dtype != a.dtype or x.dtype not in (np.float32, np.float64):
         raise TypeError(
             f"recurrence_p: x and a must both be float32 or both float64, got {x.str_short()} and {a.str_short()}"

@@ -54,7 +54,7 @@ def _kepler_abstract_eval(M: core.ShapedArray, e: core.ShapedArray) -> core.Shap
         )
     if M.shape != e.shape and M.shape and e.shape:
         raise TypeError(
-            f"kepler_p: M and e must have one shape, or none, got shapes {M.shape} and {e.shape}; "
+            f"kepler_p: M and e must have the same shape, or rank 0, got shapes {M.shape} and {e.shape}; "
             "primax_kepler.kepler broadcasts"
         )
     return core.ShapedArray(M.shape or e.shape, M.dtype, M.weak_type and e.weak_type)

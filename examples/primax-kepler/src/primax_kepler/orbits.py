@@ -14,7 +14,7 @@ GAUSS = 0.01720209895
 
 
 class Orbit(NamedTuple):
-    """The elements of an elliptic orbit; angles in radians. A pytree; its leaves may be arrays of one shape.
+    """The elements of an elliptic orbit; angles in radians. A pytree; its leaves may be arrays of the same shape.
 
     Attributes:
       semi_major_axis: in au.

@@ -49,7 +49,7 @@ def _common_type(name: str, x: core.ShapedArray, *others: core.ShapedArray) -> c
     for other in others:
         if other.shape != x.shape or other.dtype != x.dtype:
             raise TypeError(
-                f"{name}: arguments must have one shape and dtype, got {x.str_short()} and {other.str_short()}"
+                f"{name}: arguments must have the same shape and dtype, got {x.str_short()} and {other.str_short()}"
             )
     return core.ShapedArray(x.shape, x.dtype, all(aval.weak_type for aval in (x, *others)))
 
@@ -64,7 +64,7 @@ def _swish_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def _elementwise_batch(primitive: core.Primitive) -> Any:
-    """The batch rule of a primitive whose arguments have one shape: all get the mapped axis as their first axis."""
+    """The batch rule of a primitive with arguments of the same shape: the mapped axis becomes the first of each."""
 
     def batch(args: Any, dims: Any, **params: Any) -> Any:
         size = next(x.shape[dim] for x, dim in zip(args, dims, strict=True) if dim is not None)

@@ -29,5 +29,5 @@ def test_the_derivative_is_another_solution() -> None:
 
 
 def test_other_shapes_are_refused() -> None:
-    with pytest.raises(TypeError, match="must be vectors of one length"):
+    with pytest.raises(TypeError, match="must be vectors of the same length"):
         solve_toeplitz(pnp.ones(1), pnp.ones(2), pnp.ones(1))

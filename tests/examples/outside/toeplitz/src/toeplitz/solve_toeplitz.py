@@ -22,10 +22,10 @@ def solve_toeplitz(column: ArrayLike, row: ArrayLike, b: ArrayLike) -> Any:
     Args:
       column: the first column of T, a floating vector.
       row: the first row of T, without regard to its first element.
-      b: a vector. All have one length, and their dtypes promote.
+      b: a vector. All have the same length, and their dtypes promote.
 
     Raises:
-      TypeError: they are not vectors of one length, or not floating.
+      TypeError: they are not vectors of the same length, or not floating.
 
     >>> solve_toeplitz(pnp.array([2.0, 0.0]), pnp.array([2.0, 1.0]), pnp.array([3.0, 2.0])).tolist()
     [1.0, 1.0]
@@ -48,7 +48,7 @@ def _solve_abstract_eval(*avals: core.ShapedArray) -> core.ShapedArray:
     column, row, b = avals
     if not (len(b.shape) == 1 and column.shape == row.shape == b.shape and column.dtype == row.dtype == b.dtype):
         given = ", ".join(x.str_short() for x in avals)
-        raise TypeError(f"solve_toeplitz: column, row and b must be vectors of one length and dtype, got {given}")
+        raise TypeError(f"solve_toeplitz: column, row and b must be vectors of the same length and dtype, got {given}")
     if b.dtype not in (np.float32, np.float64):
         raise TypeError(f"solve_toeplitz: b must be float32 or float64, got {b.str_short()}")
     return core.ShapedArray(b.shape, b.dtype)
