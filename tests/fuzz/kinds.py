@@ -14,6 +14,7 @@ KINDS: dict[str, str] = {
     "meshes": "fuzz.meshes.kind:Meshes",
     "compiled": "fuzz.compiled:Compiled",
     "derivatives": "fuzz.derivatives:Derivatives",
+    "references": "fuzz.references:References",
 }
 
 
