@@ -58,6 +58,7 @@ def pad(
         "empty": unspecified values;
         or a function `(vector, (before, after), axis, kwargs) -> vector`, called for each vector along each axis; the
           vector is padded with zeros, and the function returns it with other padding.
+      kwargs: the options of the mode, or of the function.
 
     Raises:
       ValueError: `pad_width` is negative or has another form, or `mode` is unknown or lacks an option.

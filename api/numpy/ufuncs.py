@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -87,15 +86,14 @@ if TYPE_CHECKING:
 
 def document(function: FunctionT, name: str, sentence: str, count: int, kinds: str) -> FunctionT:
     rename(function, name)
-    names = ", ".join(list(inspect.signature(function).parameters)[:count])
-    arguments = (
-        f"{names}: an array or a number"
-        if count == 1
-        else (f"{names}: arrays or numbers, of shapes that broadcast together")
-    )
+    code = getattr(function, "__wrapped__", function).__code__
+    parameters = code.co_varnames[: code.co_argcount]
+    names = ", ".join(parameters[:count])
+    kind = "an array or a number" if count == 1 else "arrays or numbers, of shapes that broadcast together"
+    absent = ", ".join(name for name in ("out", "where") if name in parameters[count:])
     function.__doc__ = (
         f"{sentence}\n\n"
-        f"    Args:\n      {arguments}, {kinds}.\n\n"
+        f"    Args:\n      {names}: {kind}, {kinds}.\n{f'      {absent}: None.{chr(10)}' if absent else ''}\n"
         f"    Raises:\n      TypeError: an argument is neither an array nor a number, or has another dtype"
         f"{'; the shapes do not broadcast' if count == 2 else ''}.\n"
         f"{examples(EXAMPLES[name]) if name in EXAMPLES else '    '}"
@@ -204,7 +202,7 @@ def negative(x: ArrayLike, /, out: None = None, where: None = None) -> Any:
     return _negative(x)
 
 
-negative.__doc__ = _negative.__doc__
+negative.__doc__ = (_negative.__doc__ or "").replace(f"{_ANY_NUMBER}.\n", f"{_ANY_NUMBER}.\n      out, where: None.\n")
 square = _unary("square", arithmetic.square_p, "x * x.", to=to_number)
 invert = _unary("invert", bitwise.not_p, "The bits that are not set in x.", _INTEGER)
 

@@ -51,17 +51,19 @@ def test_a_name_without_a_page_is_a_fault() -> None:
     assert fault == "primax.grad: no page of the reference describes it"
 
 
-def test_an_entry_of_no_parameter_is_a_fault() -> None:
-    def scaled(x, *, by):
+def test_an_entry_of_no_parameter_and_a_parameter_without_an_entry_are_faults() -> None:
+    def scaled(x, *, by, _unit=1):
         """x times `by`.
 
         Args:
           x: a number.
-          factor, by: another number.
+          factor: another number.
         """
 
-    (fault,) = checks.wrong_parameters("scaled", scaled)
-    assert fault == "scaled: the docstring has an entry 'factor', and there is no such parameter"
+    assert list(checks.wrong_parameters("scaled", scaled)) == [
+        "scaled: the docstring has an entry 'factor', and there is no such parameter",
+        "scaled: the docstring has no entry for the parameter 'by', and has some for others",
+    ]
 
 
 BROKEN = """# Broken

@@ -30,14 +30,21 @@ def undescribed(names: Iterable[str], pages: Iterable[str]) -> Iterator[str]:
 
 
 def wrong_entries(objects: Iterable[Entry]) -> Iterator[str]:
-    """The entries of parameters in docstrings that are no parameters."""
+    """The parameters that entries in docstrings do not match."""
     for entry in {id(entry): entry for entry in objects}.values():
         if entry.is_own and callable(entry.value):
             yield from wrong_parameters(entry.path, entry.value)
 
 
+# The first parameters of these are bound by a decorator, which `inspect` does not see.
+_BOUND = {"primax.extend.api_util.flatten_fun"}
+
+
 def wrong_parameters(path: str, function: object) -> Iterator[str]:
-    """The entries of parameters in the docstring of one function or class that are no parameters of it."""
+    """The entries in the docstring of one function or class that are no parameters, and parameters without one.
+
+    A docstring without entries is no fault, and neither is a private parameter without one.
+    """
     told = docstrings.parsed(docstrings.docstring(function)).sections.get("Args", "")
     if not told or not callable(function):
         return
@@ -47,6 +54,10 @@ def wrong_parameters(path: str, function: object) -> Iterator[str]:
         return
     if list(parameters) == ["args", "kwargs"]:  # of a class whose metaclass passes all on
         return
-    for name in docstrings.described(told):
+    entered = docstrings.described(told)
+    for name in entered:
         if name not in parameters:
             yield f"{path}: the docstring has an entry {name!r}, and there is no such parameter"
+    for name in parameters:
+        if name not in entered and not name.startswith("_") and path not in _BOUND:
+            yield f"{path}: the docstring has no entry for the parameter {name!r}, and has some for others"

@@ -167,6 +167,7 @@ class SingleDeviceSharding(BaseSharding):
 
     Args:
       device: one of `primax.devices()`.
+      memory_kind: None or "device", the memory of the device.
 
     Examples:
       >>> import primax as px
@@ -276,6 +277,7 @@ class NamedSharding(BaseSharding):
     Args:
       mesh: the mesh; a mesh without devices stands for the mesh in scope when arrays are placed.
       spec: for each axis of an array the mesh axes that divide it.
+      memory_kind: None or "device", the memory of the devices.
 
     Raises:
       TypeError: `mesh` is not a mesh, or `spec` is not a specification.
