@@ -90,7 +90,6 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "misspelt": "it shows how a mistake is found",
     },
     "docs/authors/plugins.md": {
-        "labelled": "it shows the JVP rule of what holds a program",
         "sinc": [Sample([X])],
     },
     "docs/reference/porting.md": {"mine": "it shows how a primitive is claimed, and has an impl alone"},
