@@ -325,6 +325,12 @@ def dtype(x: object) -> Any:
 
     Raises:
         TypeError: x has no dtype, or one that arrays cannot have.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.dtype(1.0), lax.dtype(np.float64), lax.dtype("int8")
+      (dtype('float32'), dtype('float32'), dtype('int8'))
     """
     return _dtype_and_weakness(x)[0]
 

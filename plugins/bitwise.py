@@ -41,32 +41,74 @@ xor_p = core.Primitive("xor")
 
 
 def bitwise_not(x: ArrayLike) -> Array:
-    """Elementwise ~x, for booleans or integers."""
+    """Elementwise ~x, for booleans or integers.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.bitwise_not(np.uint8(1)), lax.bitwise_not(np.int8(1)), lax.bitwise_not(True)
+      (Array(254, dtype=uint8), Array(-2, dtype=int8), Array(False, dtype=bool))
+    """
     return not_p.bind(x)
 
 
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x & y, for booleans or integers of the same dtype and of shapes as in `add`."""
+    """Elementwise x & y, for booleans or integers of the same dtype and of shapes as in `add`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.bitwise_and(np.uint8(12), np.uint8(10)), lax.bitwise_and(True, False)
+      (Array(8, dtype=uint8), Array(False, dtype=bool))
+    """
     return and_p.bind(x, y)
 
 
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x | y, for booleans or integers of the same dtype and of shapes as in `add`."""
+    """Elementwise x | y, for booleans or integers of the same dtype and of shapes as in `add`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.bitwise_or(np.uint8([12, 0]), np.uint8(3))
+      Array([15,  3], dtype=uint8)
+    """
     return or_p.bind(x, y)
 
 
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x ^ y, for booleans or integers of the same dtype and of shapes as in `add`."""
+    """Elementwise x ^ y, for booleans or integers of the same dtype and of shapes as in `add`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.bitwise_xor(np.int32(5), np.int32(-1))
+      Array(-6, dtype=int32)
+    """
     return xor_p.bind(x, y)
 
 
 def population_count(x: ArrayLike) -> Array:
-    """Elementwise number of bits that are 1, for integers."""
+    """Elementwise number of bits that are 1, for integers.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.population_count(np.int8([-1, 5]))
+      Array([8, 2], dtype=int8)
+    """
     return population_count_p.bind(x)
 
 
 def clz(x: ArrayLike) -> Array:
-    """Elementwise number of leading bits that are 0, for integers."""
+    """Elementwise number of leading bits that are 0, for integers.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.clz(np.uint8([0, 1, 255])), lax.clz(np.int32(1))
+      (Array([8, 7, 0], dtype=uint8), Array(31, dtype=int32))
+    """
     return clz_p.bind(x)
 
 
@@ -74,12 +116,25 @@ def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x << y, for integers of the same dtype and of shapes as in `add`.
 
     The result is 0 if y is at least the number of bits.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.shift_left(np.uint8(255), np.uint8([1, 8]))
+      Array([254,   0], dtype=uint8)
     """
     return shift_left_p.bind(x, y)
 
 
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x >> y that repeats the sign bit, for integers of the same dtype and of shapes as in `add`."""
+    """Elementwise x >> y that repeats the sign bit, for integers of the same dtype and of shapes as in `add`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.shift_right_arithmetic(np.int8(-8), np.int8([1, 100]))
+      Array([-4, -1], dtype=int8)
+    """
     return shift_right_arithmetic_p.bind(x, y)
 
 

@@ -50,42 +50,102 @@ lt_to_p = core.Primitive("lt_to")
 
 
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x == y, for arrays of the same dtype and of shapes as in `add`."""
+    """Elementwise x == y, for arrays of the same dtype and of shapes as in `add`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.eq(np.float32([1, np.nan]), np.float32([1, np.nan]))
+      Array([ True, False], dtype=bool)
+      >>> lax.eq(np.float32(1), np.int32(1))
+      Traceback (most recent call last):
+          ...
+      TypeError: eq: arguments must have one dtype, got f32[] and i32[]; convert one of them, or use primax.numpy,
+      which promotes
+    """
     return eq_p.bind(x, y)
 
 
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x != y, for arrays of the same dtype and of shapes as in `add`."""
+    """Elementwise x != y, for arrays of the same dtype and of shapes as in `add`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.ne(np.nan, np.nan), lax.ne(-0.0, 0.0)
+      (Array(True, dtype=bool, weak_type=True), Array(False, dtype=bool, weak_type=True))
+    """
     return ne_p.bind(x, y)
 
 
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x >= y, for real arrays of the same dtype and of shapes as in `add`."""
+    """Elementwise x >= y, for real arrays of the same dtype and of shapes as in `add`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.ge(np.array([1, 2, 3]), 2)
+      Array([False,  True,  True], dtype=bool)
+    """
     return ge_p.bind(x, y)
 
 
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x > y, for real arrays of the same dtype and of shapes as in `add`."""
+    """Elementwise x > y, for real arrays of the same dtype and of shapes as in `add`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.gt(np.float32([1, np.nan]), np.float32(0))
+      Array([ True, False], dtype=bool)
+    """
     return gt_p.bind(x, y)
 
 
 def le(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x <= y, for real arrays of the same dtype and of shapes as in `add`."""
+    """Elementwise x <= y, for real arrays of the same dtype and of shapes as in `add`.
+
+    Examples:
+      >>> from primax import lax
+      >>> lax.le(-0.0, 0.0), lax.le(0.0, -0.0)
+      (Array(True, dtype=bool, weak_type=True), Array(True, dtype=bool, weak_type=True))
+    """
     return le_p.bind(x, y)
 
 
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x < y, for real arrays of the same dtype and of shapes as in `add`."""
+    """Elementwise x < y, for real arrays of the same dtype and of shapes as in `add`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.lt(np.array([1, 2, 3]), np.array([3, 2, 1]))
+      Array([ True, False, False], dtype=bool)
+    """
     return lt_p.bind(x, y)
 
 
 def eq_to(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x == y in the total order of `lt_to`: NaNs are equal to themselves, -0.0 is not 0.0."""
+    """Elementwise x == y in the total order of `lt_to`: NaNs are equal to themselves, -0.0 is not 0.0.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.eq_to(np.float32([np.nan, -0.0]), np.float32([np.nan, 0.0]))
+      Array([ True, False], dtype=bool)
+    """
     return eq_to_p.bind(x, y)
 
 
 def le_to(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x <= y in the total order of `lt_to`."""
+    """Elementwise x <= y in the total order of `lt_to`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.le_to(np.float32([-0.0, 0.0, np.inf]), np.float32([0.0, -0.0, np.nan]))
+      Array([ True, False,  True], dtype=bool)
+    """
     return le_to_p.bind(x, y)
 
 
@@ -93,6 +153,12 @@ def lt_to(x: ArrayLike, y: ArrayLike) -> Array:
     """Elementwise x < y in a total order, for real arrays of the same dtype and of shapes as in `add`.
 
     For floats it is the order of IEEE 754: -NaN < -inf < ... < -0.0 < 0.0 < ... < inf < NaN.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.lt_to(np.float32([-0.0, np.inf, np.nan]), np.float32([0.0, np.nan, np.nan]))
+      Array([ True,  True, False], dtype=bool)
     """
     return lt_to_p.bind(x, y)
 

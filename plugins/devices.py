@@ -217,6 +217,16 @@ def with_sharding_constraint(x: _T, shardings: object) -> _T:
       TypeError: `shardings` is not one of these.
       ValueError: a sharding has more axes than an array, or no mesh is in scope; outside of programs or along explicit
         axes, the length of an axis is not a multiple of the number of its parts.
+
+    Examples:
+      >>> from primax import lax
+      >>> import primax as px
+      >>> import numpy as np
+      >>> mesh = px.make_mesh((1,), ("x",))
+      >>> rows = px.NamedSharding(mesh, px.P("x"))
+      >>> (eqn,) = px.make_jaxpr(lambda x: lax.with_sharding_constraint(x, rows))(np.ones((4, 2))).eqns
+      >>> eqn.params["sharding"].spec
+      P('x',)
     """
     leaves, structure = tree.flatten(x)
     prescribed = tree.flatten_axes("with_sharding_constraint shardings", structure, shardings)

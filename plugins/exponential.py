@@ -89,75 +89,155 @@ sqrt_p = core.Primitive("sqrt")
 
 
 def exp(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """Elementwise e**x, for floating or complex arrays."""
+    """Elementwise e**x, for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.exp(np.float32([0, -np.inf, 100]))
+      Array([ 1.,  0., inf], dtype=float32)
+    """
     if accuracy is None:
         return exp_p.bind(x)
     return exp_p.bind(x, accuracy=require_accuracy("exp", accuracy))
 
 
 def exp2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """Elementwise 2**x, for floating or complex arrays."""
+    """Elementwise 2**x, for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.exp2(np.float32([3, -1])).round(4)
+      Array([8. , 0.5], dtype=float32)
+    """
     if accuracy is None:
         return exp2_p.bind(x)
     return exp2_p.bind(x, accuracy=require_accuracy("exp2", accuracy))
 
 
 def expm1(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """Elementwise e**x - 1, accurate near 0, for floating or complex arrays."""
+    """Elementwise e**x - 1, accurate near 0, for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> x = np.float32(1e-10)
+      >>> lax.expm1(x) == x, lax.exp(x) - 1
+      (Array(True, dtype=bool), Array(0., dtype=float32))
+    """
     if accuracy is None:
         return expm1_p.bind(x)
     return expm1_p.bind(x, accuracy=require_accuracy("expm1", accuracy))
 
 
 def log(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """Elementwise natural logarithm, for floating or complex arrays."""
+    """Elementwise natural logarithm, for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.log(np.float32([1, 0, -1]))
+      Array([  0., -inf,  nan], dtype=float32)
+    """
     if accuracy is None:
         return log_p.bind(x)
     return log_p.bind(x, accuracy=require_accuracy("log", accuracy))
 
 
 def log2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """Elementwise logarithm to base 2, for floating or complex arrays."""
+    """Elementwise logarithm to base 2, for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.log2(np.float32([8, 1, 0])).round(4)
+      Array([  3.,   0., -inf], dtype=float32)
+    """
     if accuracy is None:
         return log2_p.bind(x)
     return log2_p.bind(x, accuracy=require_accuracy("log2", accuracy))
 
 
 def one_minus_square(x: ArrayLike) -> Array:
-    """Elementwise 1 - x**2, accurate near 1 and -1, for floating or complex arrays."""
+    """Elementwise 1 - x**2, accurate near 1 and -1, for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> x = np.float32(1) - np.finfo(np.float32).epsneg
+      >>> lax.one_minus_square(x) > 0, lax.one_minus_square(np.float32([0, 1, 2]))
+      (Array(True, dtype=bool), Array([ 1.,  0., -3.], dtype=float32))
+    """
     return one_minus_square_p.bind(x)
 
 
 def log1p(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """Elementwise log(1 + x), accurate near 0, for floating or complex arrays."""
+    """Elementwise log(1 + x), accurate near 0, for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> x = np.float32(1e-10)
+      >>> lax.log1p(x) == x, lax.log(1 + x)
+      (Array(True, dtype=bool), Array(0., dtype=float32))
+    """
     if accuracy is None:
         return log1p_p.bind(x)
     return log1p_p.bind(x, accuracy=require_accuracy("log1p", accuracy))
 
 
 def logistic(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """Elementwise 1 / (1 + e**-x), for floating or complex arrays."""
+    """Elementwise 1 / (1 + e**-x), for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.logistic(np.float32([0, 100, -np.inf]))
+      Array([0.5, 1. , 0. ], dtype=float32)
+    """
     if accuracy is None:
         return logistic_p.bind(x)
     return logistic_p.bind(x, accuracy=require_accuracy("logistic", accuracy))
 
 
 def sqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """Elementwise square root, for floating or complex arrays."""
+    """Elementwise square root, for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.sqrt(np.float32([4, -0.0, -1]))
+      Array([ 2., -0., nan], dtype=float32)
+    """
     if accuracy is None:
         return sqrt_p.bind(x)
     return sqrt_p.bind(x, accuracy=require_accuracy("sqrt", accuracy))
 
 
 def rsqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """Elementwise 1 / sqrt(x), for floating or complex arrays."""
+    """Elementwise 1 / sqrt(x), for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.rsqrt(np.float32([4, 0, np.inf]))
+      Array([0.5, inf, 0. ], dtype=float32)
+    """
     if accuracy is None:
         return rsqrt_p.bind(x)
     return rsqrt_p.bind(x, accuracy=require_accuracy("rsqrt", accuracy))
 
 
 def cbrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """Elementwise cube root, for real floating arrays."""
+    """Elementwise cube root, for real floating arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.cbrt(np.float32([-8, 27])).round(4)
+      Array([-2.,  3.], dtype=float32)
+    """
     if accuracy is None:
         return cbrt_p.bind(x)
     return cbrt_p.bind(x, accuracy=require_accuracy("cbrt", accuracy))

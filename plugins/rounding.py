@@ -39,19 +39,45 @@ round_p = core.Primitive("round")
 
 
 class RoundingMethod(IntEnum):
-    """The rule by which `round` breaks ties."""
+    """The rule by which `round` breaks ties.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> halves = np.float32([0.5, 1.5])
+      >>> lax.round(halves, lax.RoundingMethod.AWAY_FROM_ZERO), lax.round(halves, lax.RoundingMethod.TO_NEAREST_EVEN)
+      (Array([1., 2.], dtype=float32), Array([0., 2.], dtype=float32))
+    """
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
 
 
 def floor(x: ArrayLike) -> Array:
-    """Elementwise largest integer not above x, for real floating arrays."""
+    """Elementwise largest integer not above x, for real floating arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.floor(np.float32([-0.5, 1.2]))
+      Array([-1.,  1.], dtype=float32)
+      >>> lax.floor(1)
+      Traceback (most recent call last):
+          ...
+      TypeError: floor: its argument must be floating, got i32[]
+    """
     return floor_p.bind(x)
 
 
 def ceil(x: ArrayLike) -> Array:
-    """Elementwise smallest integer not below x, for real floating arrays."""
+    """Elementwise smallest integer not below x, for real floating arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.ceil(np.float32([-0.5, 1.2]))
+      Array([-0.,  2.], dtype=float32)
+    """
     return ceil_p.bind(x)
 
 
@@ -79,12 +105,26 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
 
 
 def is_finite(x: ArrayLike) -> Array:
-    """Elementwise whether x is neither infinite nor NaN, for real floating arrays."""
+    """Elementwise whether x is neither infinite nor NaN, for real floating arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.is_finite(np.float32([1, np.inf, np.nan]))
+      Array([ True, False, False], dtype=bool)
+    """
     return is_finite_p.bind(x)
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """Elementwise next number after x1 towards x2, for real floating arrays."""
+    """Elementwise next number after x1 towards x2, for real floating arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.nextafter(np.float32(1), np.float32(2)) - 1 == np.finfo(np.float32).eps
+      Array(True, dtype=bool)
+    """
     return nextafter_p.bind(x1, x2)
 
 
@@ -98,6 +138,12 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
 
     Raises:
       ValueError: the bits are out of range.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.reduce_precision(np.float32([1.01, 1e10]), exponent_bits=5, mantissa_bits=2)
+      Array([ 1., inf], dtype=float32)
     """
     exponent_bits = integer("reduce_precision", "exponent_bits", exponent_bits)
     mantissa_bits = integer("reduce_precision", "mantissa_bits", mantissa_bits)

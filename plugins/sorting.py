@@ -163,7 +163,15 @@ def approx_min_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Any, Any]:
-    """The smallest elements along an axis in ascending order; see `approx_max_k`."""
+    """The smallest elements along an axis in ascending order; see `approx_max_k`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> values, positions = lax.approx_min_k(np.float32([3, 1, 2]), 2)
+      >>> values, positions
+      (Array([1., 2.], dtype=float32), Array([1, 2], dtype=int32))
+    """
     args = (operand, k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk)
     count, axis = _candidates("approx_min_k", *args)
     values, positions = top_k_p.bind(neg(operand), k=count, axis=axis)

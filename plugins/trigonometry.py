@@ -85,38 +85,88 @@ tanh_p = core.Primitive("tanh")
 
 
 def sin(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """Elementwise sine of radians, for floating or complex arrays."""
+    """Elementwise sine of radians, for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import primax as px
+      >>> px.grad(lax.sin)(0.0)
+      Array(1., dtype=float32, weak_type=True)
+      >>> lax.sin(1)
+      Traceback (most recent call last):
+          ...
+      TypeError: sin: its argument must be floating or complex, got i32[]
+    """
     if accuracy is None:
         return sin_p.bind(x)
     return sin_p.bind(x, accuracy=require_accuracy("sin", accuracy))
 
 
 def cos(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """Elementwise cosine of radians, for floating or complex arrays."""
+    """Elementwise cosine of radians, for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.cos(np.float32([0, np.inf]))
+      Array([ 1., nan], dtype=float32)
+    """
     if accuracy is None:
         return cos_p.bind(x)
     return cos_p.bind(x, accuracy=require_accuracy("cos", accuracy))
 
 
 def tan(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """Elementwise tangent of radians, for floating or complex arrays."""
+    """Elementwise tangent of radians, for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.tan(np.float32([-0.0, 0]))
+      Array([-0.,  0.], dtype=float32)
+    """
     if accuracy is None:
         return tan_p.bind(x)
     return tan_p.bind(x, accuracy=require_accuracy("tan", accuracy))
 
 
 def asin(x: ArrayLike) -> Array:
-    """Elementwise inverse sine in radians, for floating or complex arrays."""
+    """Elementwise inverse sine in radians, for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.asin(np.float32([-0.0, 2]))
+      Array([-0., nan], dtype=float32)
+    """
     return asin_p.bind(x)
 
 
 def acos(x: ArrayLike) -> Array:
-    """Elementwise inverse cosine in radians, for floating or complex arrays."""
+    """Elementwise inverse cosine in radians, for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.acos(np.float32([1, 2]))
+      Array([ 0., nan], dtype=float32)
+      >>> lax.acos(1)
+      Traceback (most recent call last):
+          ...
+      TypeError: acos: its argument must be floating or complex, got i32[]
+    """
     return acos_p.bind(x)
 
 
 def atan(x: ArrayLike) -> Array:
-    """Elementwise inverse tangent in radians, for floating or complex arrays."""
+    """Elementwise inverse tangent in radians, for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import primax as px
+      >>> px.grad(lax.atan)(0.0)
+      Array(1., dtype=float32, weak_type=True)
+    """
     return atan_p.bind(x)
 
 
@@ -136,34 +186,76 @@ def atan2(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def sinh(x: ArrayLike) -> Array:
-    """Elementwise hyperbolic sine, for floating or complex arrays."""
+    """Elementwise hyperbolic sine, for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.sinh(np.float32([-0.0, 100]))
+      Array([-0., inf], dtype=float32)
+    """
     return sinh_p.bind(x)
 
 
 def cosh(x: ArrayLike) -> Array:
-    """Elementwise hyperbolic cosine, for floating or complex arrays."""
+    """Elementwise hyperbolic cosine, for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.cosh(np.float32([0, -100]))
+      Array([ 1., inf], dtype=float32)
+    """
     return cosh_p.bind(x)
 
 
 def tanh(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
-    """Elementwise hyperbolic tangent, for floating or complex arrays."""
+    """Elementwise hyperbolic tangent, for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.tanh(np.float32([0, 20, -np.inf]))
+      Array([ 0.,  1., -1.], dtype=float32)
+    """
     if accuracy is None:
         return tanh_p.bind(x)
     return tanh_p.bind(x, accuracy=require_accuracy("tanh", accuracy))
 
 
 def asinh(x: ArrayLike) -> Array:
-    """Elementwise inverse hyperbolic sine, for floating or complex arrays."""
+    """Elementwise inverse hyperbolic sine, for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.asinh(np.float32([-0.0, np.inf]))
+      Array([-0., inf], dtype=float32)
+    """
     return asinh_p.bind(x)
 
 
 def acosh(x: ArrayLike) -> Array:
-    """Elementwise inverse hyperbolic cosine, for floating or complex arrays."""
+    """Elementwise inverse hyperbolic cosine, for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.acosh(np.float32([1, 0.5]))
+      Array([ 0., nan], dtype=float32)
+    """
     return acosh_p.bind(x)
 
 
 def atanh(x: ArrayLike) -> Array:
-    """Elementwise inverse hyperbolic tangent, for floating or complex arrays."""
+    """Elementwise inverse hyperbolic tangent, for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.atanh(np.float32([0, 1, 2]))
+      Array([ 0., inf, nan], dtype=float32)
+    """
     return atanh_p.bind(x)
 
 

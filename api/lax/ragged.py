@@ -120,6 +120,17 @@ def ragged_dot_general(
     Raises:
       TypeError: shapes do not match, or `group_sizes` are not integers.
       NotImplementedError: `group_offset` is not None.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> rows = np.arange(6, dtype=np.float32).reshape(3, 2)
+      >>> groups = np.float32([np.eye(2), 10 * np.eye(2)])
+      >>> numbers = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), [0], [0])
+      >>> lax.ragged_dot_general(rows, groups, np.array([1, 2]), numbers)  # one row for the first group
+      Array([[ 0.,  1.],
+             [20., 30.],
+             [40., 50.]], dtype=float32)
     """
     if out_sharding is not None:
         return divided_call(

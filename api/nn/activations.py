@@ -66,6 +66,11 @@ def identity(x: ArrayLike) -> Array:
 
     Args:
       x: an array or a number.
+
+    Examples:
+      >>> import primax as px
+      >>> px.nn.identity(3)
+      Array(3, dtype=int32, weak_type=True)
     """
     return asarray(x)
 
@@ -94,6 +99,12 @@ def relu6(x: ArrayLike) -> Array:
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.relu6(pnp.array([-1.0, 3.0, 9.0])), px.grad(px.nn.relu6)(6.0)
+      (Array([0., 3., 6.], dtype=float32), Array(0., dtype=float32, weak_type=True))
     """
     x = weakly_inexact("relu6", x)
     low, high = like(x, 0), like(x, 6)
@@ -106,6 +117,12 @@ def sigmoid(x: ArrayLike) -> Array:
 
     Args:
       x: an array or a number, of a floating or complex dtype.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.sigmoid(pnp.array([-1000.0, 0.0, 1000.0]))
+      Array([0. , 0.5, 1. ], dtype=float32)
     """
     return exponential.logistic_p.bind(x, accuracy=None)
 
@@ -116,6 +133,12 @@ def softplus(x: ArrayLike) -> Array:
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.softplus(pnp.array([-1000.0, 1000.0])), px.grad(px.nn.softplus)(0.0)
+      (Array([   0., 1000.], dtype=float32), Array(0.5, dtype=float32, weak_type=True))
     """
     return logaddexp(inexact_number("softplus", x), 0.0)
 
@@ -126,6 +149,12 @@ def sparse_plus(x: ArrayLike) -> Array:
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.sparse_plus(pnp.array([-1.0, 0.0, 1.0, 2.0]))
+      Array([0.  , 0.25, 1.  , 2.  ], dtype=float32)
     """
     x = weakly_inexact("sparse_plus", x)
     above = x >= 1.0
@@ -140,6 +169,12 @@ def sparse_sigmoid(x: ArrayLike) -> Array:
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.sparse_sigmoid(pnp.array([-2.0, 0.0, 0.5, 2.0]))
+      Array([0.  , 0.5 , 0.75, 1.  ], dtype=float32)
     """
     return 0.5 * (clip(weakly_inexact("sparse_sigmoid", x), -1.0, 1.0) + 1.0)
 
@@ -150,6 +185,12 @@ def soft_sign(x: ArrayLike) -> Array:
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.soft_sign(pnp.array([-1.0, 0.0, 3.0]))
+      Array([-0.5 ,  0.  ,  0.75], dtype=float32)
     """
     return _soft_sign(inexact_number("soft_sign", x))
 
@@ -169,6 +210,12 @@ def silu(x: ArrayLike) -> Array:
 
     Args:
       x: an array or a number, of a floating or complex dtype.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.silu(pnp.array([0.0, 1000.0])), px.grad(px.nn.silu)(0.0)
+      (Array([   0., 1000.], dtype=float32), Array(0.5, dtype=float32, weak_type=True))
     """
     return number("silu", x) * sigmoid(x)
 
@@ -179,6 +226,12 @@ def mish(x: ArrayLike) -> Array:
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.mish(pnp.array([0.0, 1000.0]))
+      Array([   0., 1000.], dtype=float32)
     """
     x = inexact_number("mish", x)
     return x * tanh(softplus(x))
@@ -190,6 +243,12 @@ def log_sigmoid(x: ArrayLike) -> Array:
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.log_sigmoid(pnp.array([-1000.0])), px.grad(px.nn.log_sigmoid)(0.0)
+      (Array([-1000.], dtype=float32), Array(0.5, dtype=float32, weak_type=True))
     """
     return -softplus(-inexact_number("log_sigmoid", x))
 
@@ -201,6 +260,12 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
     Args:
       x: an array or a number; integers are converted to a floating dtype.
       negative_slope: a number or an array that broadcasts with x.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.leaky_relu(pnp.array([-2.0, 0.0, 2.0]), negative_slope=0.5), px.grad(px.nn.leaky_relu)(0.0)
+      (Array([-1.,  0.,  2.], dtype=float32), Array(1., dtype=float32, weak_type=True))
     """
     x = weakly_inexact("leaky_relu", x)
     aval_of("leaky_relu", negative_slope, "negative_slope")
@@ -213,6 +278,12 @@ def hard_sigmoid(x: ArrayLike) -> Array:
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.hard_sigmoid(pnp.array([-4.0, 0.0, 4.0]))
+      Array([0. , 0.5, 1. ], dtype=float32)
     """
     x = weakly_inexact("hard_sigmoid", x)
     # Compared before the addition, which rounds: the derivative would be 0 for the neighbors of 3.
@@ -227,6 +298,12 @@ def hard_silu(x: ArrayLike) -> Array:
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.hard_silu(pnp.array([0.0, 3.0, 4.0])), px.grad(px.nn.hard_silu)(-4.0)
+      (Array([0., 3., 4.], dtype=float32), Array(0., dtype=float32, weak_type=True))
     """
     x = weakly_inexact("hard_silu", x)
     return x * hard_sigmoid(x)
@@ -238,6 +315,12 @@ def hard_tanh(x: ArrayLike) -> Array:
 
     Args:
       x: an array or a number, real.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.hard_tanh(pnp.array([-4.0, 0.5, 4.0]))
+      Array([-1. ,  0.5,  1. ], dtype=float32)
     """
     x = number("hard_tanh", x)
     high = like(x, 1)
@@ -254,6 +337,12 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     Args:
       x: an array or a number; integers are converted to a floating dtype.
       alpha: a number or an array that broadcasts with x.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.elu(pnp.array([-100.0, 0.0, 2.0]))
+      Array([-1.,  0.,  2.], dtype=float32)
     """
     x = weakly_inexact("elu", x)
     aval_of("elu", alpha, "alpha")
@@ -270,6 +359,12 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     Args:
       x: an array or a number; integers are converted to a floating dtype.
       alpha: a number or an array that broadcasts with x.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.celu(pnp.array([-100.0, 0.0, 2.0]), alpha=2.0)
+      Array([-2.,  0.,  2.], dtype=float32)
     """
     x = weakly_inexact("celu", x)
     aval_of("celu", alpha, "alpha")
@@ -284,6 +379,12 @@ def selu(x: ArrayLike) -> Array:
 
     Args:
       x: an array or a number; integers are converted to a floating dtype.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.selu(pnp.array([0.0, 1.0, -100.0])) > pnp.array([0, 1, -1.75])
+      Array([False,  True, False], dtype=bool)
     """
     return _SELU_SCALE * elu(x, _SELU_ALPHA)
 
@@ -294,6 +395,12 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     Args:
       x: an array or a number; integers are converted to a floating dtype.
       approximate: whether to approximate the probability by (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x**3))) / 2.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.gelu(pnp.array([0.0, 10.0])), px.nn.gelu(1.0) == px.nn.gelu(1.0, approximate=False)
+      (Array([ 0., 10.], dtype=float32), Array(False, dtype=bool))
     """
     return _gelu(x, approximate)
 
@@ -319,6 +426,12 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
 
     Raises:
       ValueError: `axis` is out of range, or its length is odd.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.glu(pnp.array([2.0, 4.0, 0.0, 100.0]))
+      Array([1., 4.], dtype=float32)
     """
     x = number("glu", x)
     axis = canonical_axis(axis, x.ndim, "glu")
@@ -337,6 +450,12 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     Args:
       x: an array or a number; integers are converted to a floating dtype.
       b: a number or an array that broadcasts with x: the smoothness at 0.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.squareplus(pnp.array([0.0, 1.5]))
+      Array([1., 2.], dtype=float32)
     """
     x, b = promote("squareplus", asarray(x), b, to=to_inexact)
     if dtypes.is_complex(get_aval(x).dtype):
@@ -368,6 +487,12 @@ def log1mexp(x: ArrayLike) -> Array:
 
     Args:
       x: an array or a number, real and positive; integers are converted to a floating dtype.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.log1mexp(pnp.array([0.0, 50.0])), pnp.log(1 - pnp.exp(-50.0))
+      (Array([          -inf, -1.9287499e-22], dtype=float32), Array(0., dtype=float32, weak_type=True))
     """
     return _log1mexp(inexact("log1mexp", x))
 

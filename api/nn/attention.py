@@ -70,6 +70,15 @@ def dot_product_attention(
 
     Raises:
       ValueError: the shapes do not match, or `implementation` is unknown.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> query, key = pnp.zeros((1, 2, 3, 4)), pnp.ones((1, 5, 1, 4))  # three query heads share a key head
+      >>> value = pnp.arange(5.0).reshape(1, 5, 1, 1) * pnp.ones(4)
+      >>> out = px.nn.dot_product_attention(query, key, value, is_causal=True)
+      >>> out.shape, out[0, :, 0, 0]  # position 0 sees one value, position 1 the mean of two
+      ((1, 2, 3, 4), Array([0. , 0.5], dtype=float32))
     """
     if not among(implementation, (None, "xla")):
         raise ValueError(f"dot_product_attention: implementation must be None or 'xla', got {implementation!r}")

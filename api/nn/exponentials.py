@@ -65,6 +65,12 @@ def log_softmax(x: ArrayLike, axis: Axes | None = -1, where: ArrayLike | None = 
 
     Raises:
       ValueError: an axis is out of range or repeated.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.log_softmax(pnp.array([0.0, 1000.0]))
+      Array([-1000.,     0.], dtype=float32)
     """
     return _log_softmax(x, _axes("log_softmax", x, axis), where)
 
@@ -158,6 +164,15 @@ def logmeanexp(x: ArrayLike, axis: Axes | None = None, where: ArrayLike | None =
 
     Raises:
       ValueError: an axis is out of range or repeated.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> px.nn.logmeanexp(pnp.array([1000.0, 1000.0]))
+      Array(1000., dtype=float32)
+      >>> px.nn.logmeanexp(pnp.array([3.0, 9.0]), where=np.array([True, False]))
+      Array(3., dtype=float32)
     """
     return _logmeanexp(x, _axes("logmeanexp", x, axis), where, bool(keepdims))
 

@@ -92,6 +92,11 @@ def zeros(
       shape: the shape.
       dtype: the dtype, the default floating one if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
+
+    Examples:
+      >>> import primax as px
+      >>> px.nn.initializers.zeros(None, (2,))  # needs no key
+      Array([0., 0.], dtype=float32)
     """
     return creation.zeros(shape, dtype, out_sharding=out_sharding)
 
@@ -106,6 +111,12 @@ def ones(
       shape: the shape.
       dtype: the dtype, the default floating one if None.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
+
+    Examples:
+      >>> import primax as px
+      >>> import numpy as np
+      >>> px.nn.initializers.ones(None, (2,), np.int8)  # needs no key
+      Array([1, 1], dtype=int8)
     """
     return creation.ones(shape, dtype, out_sharding=out_sharding)
 
@@ -116,6 +127,11 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     Args:
       value: a number, or an array that broadcasts to the requested shapes.
       dtype: the dtype if the call gives none; the default floating dtype if None.
+
+    Examples:
+      >>> import primax as px
+      >>> px.nn.initializers.constant(7)(px.random.key(0), (2,))
+      Array([7., 7.], dtype=float32)
     """
 
     def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -148,6 +164,13 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     Args:
       stddev: the standard deviation.
       dtype: the dtype if the call gives none; the default floating dtype if None.
+
+    Examples:
+      >>> import primax as px
+      >>> import numpy as np
+      >>> weights = px.nn.initializers.normal(0.1)(px.random.key(0), (100, 100), np.float16)
+      >>> weights.dtype, abs(weights.std() - 0.1) < 0.01
+      (dtype('float16'), Array(True, dtype=bool))
     """
 
     def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -166,6 +189,12 @@ def truncated_normal(
       stddev: the factor.
       dtype: the dtype if the call gives none; the default floating dtype if None.
       lower, upper: the bounds before scaling.
+
+    Examples:
+      >>> import primax as px
+      >>> weights = px.nn.initializers.truncated_normal(0.1)(px.random.key(0), (1000,))
+      >>> abs(weights).max() <= 0.2
+      Array(True, dtype=bool)
     """
 
     def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -211,6 +240,12 @@ def variance_scaling(
 
     Raises:
       ValueError: the mode or the distribution is unknown; or, raised at a call, the shape has fewer than two axes.
+
+    Examples:
+      >>> import primax as px
+      >>> make = px.nn.initializers.variance_scaling(2.0, "fan_in", "uniform")
+      >>> abs(make(px.random.key(0), (50, 100)).var() - 2 / 50) < 0.002
+      Array(True, dtype=bool)
     """
     if not among(mode, _MODES):
         raise ValueError(f"variance_scaling: mode must be one of {', '.join(_MODES)}, got {mode!r}")
@@ -276,6 +311,12 @@ def _scaled(name: str, scale: float, mode: str, distribution: str, source: str) 
       in_axis, out_axis: the axes of inputs and of outputs.
       batch_axis: axes that the fan leaves out.
       dtype: the dtype if the call gives none; the default floating dtype if None.
+
+    Examples:
+      >>> import primax as px
+      >>> weights = px.nn.initializers.{name}()(px.random.key(0), (50, 150))  # from 50 inputs to 150 outputs
+      >>> abs(weights.var() * {50 if mode == "fan_in" else 100} - {scale:g}) < 0.1
+      Array(True, dtype=bool)
     """
     return make
 
@@ -302,6 +343,13 @@ def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike |
 
     Raises:
       ValueError: raised at a call, if the shape has fewer than two axes.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> wide = px.nn.initializers.orthogonal()(px.random.key(0), (2, 5))
+      >>> abs(wide @ wide.T - pnp.eye(2)).max() < 1e-5  # the rows are orthonormal
+      Array(True, dtype=bool)
     """
 
     def make(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -335,6 +383,13 @@ def delta_orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DType
     Raises:
       ValueError: raised at a call, if the shape does not have one to three spatial axes before the axes of inputs and
         outputs, or if there are more inputs than outputs.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> kernel = px.nn.initializers.delta_orthogonal()(px.random.key(0), (3, 2, 2))
+      >>> abs(kernel[0]).max(), abs(kernel[1] @ kernel[1].T - pnp.eye(2)).max() < 1e-5
+      (Array(0., dtype=float32), Array(True, dtype=bool))
     """
     draw = orthogonal(scale, column_axis)
 

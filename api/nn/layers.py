@@ -97,6 +97,13 @@ def standardize(
 
     Raises:
       ValueError: an axis is out of range or repeated, or the algorithm is unknown.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.standardize(pnp.array([[1.0, 3.0], [0.0, 100.0]]), epsilon=0.0)
+      Array([[-1.,  1.],
+             [-1.,  1.]], dtype=float32)
     """
     if not among(algorithm, _ALGORITHMS):
         raise ValueError(f"standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}")

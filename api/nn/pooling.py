@@ -83,7 +83,14 @@ def min_pool(
     strides: Sequence[int] | None = None,
     padding: str | Sequence[Sequence[int]] = "VALID",
 ) -> Array:
-    """The minimum of each window of images, without the padding; see `pool`."""
+    """The minimum of each window of images, without the padding; see `pool`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.nn.min_pool(pnp.array([4.0, 1.0, 2.0]).reshape(1, 3, 1), (2,), padding="SAME").reshape(3)
+      Array([1., 1., 2.], dtype=float32)
+    """
     return reduce_window_min_p.bind(inputs, **_read("min_pool", inputs, window_shape, strides, padding))
 
 

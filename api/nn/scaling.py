@@ -215,6 +215,15 @@ def scaled_dot_general(
     Raises:
       TypeError: an argument is not an array, or a config is not a `BlockScaleConfig`.
       ValueError: `configs` does not have three entries, or the contracted axes are not a multiple of the block size.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> from primax.nn import get_scaled_dot_general_config, scaled_dot_general
+      >>> configs = [get_scaled_dot_general_config("mxfp8")] * 3
+      >>> numbers = (((2,), (2,)), ((0,), (0,)))
+      >>> scaled_dot_general(pnp.ones((1, 2, 32)), pnp.ones((1, 3, 32)), numbers, configs=configs)
+      Array([[[32., 32., 32.],
+              [32., 32., 32.]]], dtype=float32)
     """
     function = "scaled_dot_general"
     lhs, rhs = (pnp.asarray(promote(function, x)[0]) for x in (lhs, rhs))

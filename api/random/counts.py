@@ -130,6 +130,15 @@ def poisson(
       TypeError: `key` is not a key, `shape` is not a shape, or `lam` is not a real array or number.
       ValueError: `key` is an array of keys, `dtype` is not an integer dtype, `lam` does not broadcast to `shape`, or
         `method` is unknown.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> px.random.poisson(px.random.key(0), pnp.array([0.0, -1.0, np.nan]))
+      Array([ 0, -1, -1], dtype=int32)
+      >>> px.random.poisson(px.random.key(0), 1e6).dtype
+      dtype('int32')
     """
     if out_sharding is not None:
         return divided_call(poisson, (key, lam, shape, dtype), {"method": method}, out_sharding)
@@ -248,6 +257,12 @@ def binomial(
       TypeError: `key` is not a key, `shape` is not a shape, or a parameter is not a real array or number.
       ValueError: `key` is an array of keys, `dtype` is not a float dtype, or the parameters do not broadcast to
         `shape`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.random.binomial(px.random.key(0), 10, pnp.array([0.0, 1.0, -1.0]))
+      Array([ 0., 10., nan], dtype=float32)
     """
     key, dtype = check_key(key, "binomial"), float_dtype("binomial", dtype)
     return _binomial(key, n, p, common_shape("binomial", shape, n=n, p=p), dtype)
@@ -294,6 +309,13 @@ def multinomial(
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or a parameter is not a real array or number.
       ValueError: `key` is an array of keys, `dtype` is neither, or the parameters do not broadcast to `shape`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> counts = px.random.multinomial(px.random.key(0), 10, pnp.array([0.2, 0.8, 0.0]))
+      >>> counts.sum(), counts[2]
+      (Array(10., dtype=float32), Array(0., dtype=float32))
     """
     key = check_key(key, "multinomial")
     trials, outcomes = parameter_shape("multinomial", n, "n"), parameter_shape("multinomial", p, "p")

@@ -55,6 +55,12 @@ def gamma(
       TypeError: `key` is not a key, `shape` is not a shape, or `a` is not a real array or number.
       ValueError: `key` is an array of keys, `dtype` is not a float dtype, `a` does not broadcast to `shape`, or
         `method` is unknown.
+
+    Examples:
+      >>> import primax as px
+      >>> draw = lambda a: px.random.gamma(px.random.key(0), a, (100,)).mean()
+      >>> px.grad(draw)(3.0) > 0  # samples are differentiable with respect to a
+      Array(True, dtype=bool, weak_type=True)
     """
     if out_sharding is not None:
         return divided_call(gamma, (key, a, shape, dtype), {"method": method}, out_sharding)
@@ -71,7 +77,14 @@ def loggamma(
     method: str = "exact",
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """Draw logarithms of gamma variables, which are accurate even where the variables underflow. See `gamma`."""
+    """Draw logarithms of gamma variables, which are accurate even where the variables underflow. See `gamma`.
+
+    Examples:
+      >>> import primax as px
+      >>> import numpy as np
+      >>> px.random.gamma(px.random.key(0), 1e-3), px.random.loggamma(px.random.key(0), 1e-3) > -np.inf
+      (Array(0., dtype=float32), Array(True, dtype=bool))
+    """
     if out_sharding is not None:
         return divided_call(loggamma, (key, a, shape, dtype), {"method": method}, out_sharding)
     key, dtype = check_key(key, "loggamma"), float_dtype("loggamma", dtype)
@@ -110,6 +123,13 @@ def beta(
 
     Raises:
       TypeError, ValueError: as for `gamma`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> x = px.random.beta(px.random.key(0), pnp.array([1.0, 50.0]), 1.0, (100, 2))
+      >>> x.shape, x.min() >= 0, x.max() <= 1
+      ((100, 2), Array(True, dtype=bool), Array(True, dtype=bool))
     """
     if out_sharding is not None:
         return divided_call(beta, (key, a, b, shape, dtype), {"method": method}, out_sharding)
@@ -145,6 +165,13 @@ def dirichlet(
 
     Raises:
       TypeError, ValueError: as for `gamma`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> x = px.random.dirichlet(px.random.key(0), pnp.ones(3), (5,))
+      >>> x.shape, abs(x.sum(-1) - 1).max() < 1e-5
+      ((5, 3), Array(True, dtype=bool))
     """
     if out_sharding is not None:
         return divided_call(dirichlet, (key, alpha, shape, dtype), {}, out_sharding)
@@ -182,6 +209,12 @@ def chisquare(
 
     Raises:
       TypeError, ValueError: as for `gamma`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.random.chisquare(px.random.key(0), pnp.array([1.0, 3.0, 9.0])).shape
+      (3,)
     """
     if out_sharding is not None:
         return divided_call(chisquare, (key, df, shape, dtype), {"method": method}, out_sharding)
@@ -217,6 +250,12 @@ def f(
 
     Raises:
       TypeError, ValueError: as for `gamma`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.random.f(px.random.key(0), 4.0, pnp.array([5.0, 6.0])).shape
+      (2,)
     """
     if out_sharding is not None:
         return divided_call(f, (key, dfnum, dfden, shape, dtype), {}, out_sharding)
@@ -250,6 +289,12 @@ def t(
 
     Raises:
       TypeError, ValueError: as for `gamma`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.random.t(px.random.key(0), pnp.array([[1.0], [2.0]]), (2, 3)).shape
+      (2, 3)
     """
     if out_sharding is not None:
         return divided_call(t, (key, df, shape, dtype), {}, out_sharding)
@@ -284,6 +329,11 @@ def generalized_normal(
 
     Raises:
       TypeError, ValueError: as for `gamma`.
+
+    Examples:
+      >>> import primax as px
+      >>> px.random.generalized_normal(px.random.key(0), 2.0, (3,)).shape
+      (3,)
     """
     if out_sharding is not None:
         return divided_call(generalized_normal, (key, p, shape, dtype), {}, out_sharding)
@@ -326,6 +376,12 @@ def ball(
 
     Raises:
       TypeError, ValueError: as for `gamma`.
+
+    Examples:
+      >>> import primax as px
+      >>> points = px.random.ball(px.random.key(0), 3, p=1, shape=(100,))
+      >>> points.shape, abs(points).sum(-1).max() <= 1
+      ((100, 3), Array(True, dtype=bool))
     """
     if out_sharding is not None:
         return divided_call(ball, (key, d, p, shape, dtype), {}, out_sharding)

@@ -147,6 +147,12 @@ def truncated_normal(
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or a bound is not a real array or number.
       ValueError: `key` is an array of keys, `dtype` is not a float dtype, or the bounds do not broadcast to `shape`.
+
+    Examples:
+      >>> import primax as px
+      >>> x = px.random.truncated_normal(px.random.key(0), 5.0, 6.0, (100,))  # far in the tail
+      >>> x.min() >= 5, x.max() <= 6
+      (Array(True, dtype=bool), Array(True, dtype=bool))
     """
     if out_sharding is not None:
         return divided_call(truncated_normal, (key, lower, upper, shape, dtype), {}, out_sharding)
@@ -179,6 +185,13 @@ def lognormal(
 
     Raises:
       TypeError, ValueError: as for `truncated_normal`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> x = pnp.log(px.random.lognormal(px.random.key(0), sigma=2.0, shape=(1000,)))
+      >>> abs(x.std() - 2) < 0.2
+      Array(True, dtype=bool)
     """
     if out_sharding is not None:
         return divided_call(lognormal, (key, sigma, shape, dtype), {}, out_sharding)
@@ -198,6 +211,11 @@ def maxwell(
     """Draw from the Maxwell distribution: norms of vectors of three normal numbers.
 
     The arguments are those of `normal`; `dtype` must be a float dtype.
+
+    Examples:
+      >>> import primax as px
+      >>> px.random.maxwell(px.random.key(0), (100,)).min() > 0
+      Array(True, dtype=bool)
     """
     if out_sharding is not None:
         return divided_call(maxwell, (key, shape, dtype), {}, out_sharding)
@@ -226,6 +244,12 @@ def double_sided_maxwell(
 
     Raises:
       TypeError, ValueError: as for `truncated_normal`.
+
+    Examples:
+      >>> import primax as px
+      >>> x = px.random.double_sided_maxwell(px.random.key(0), 5.0, 2.0, (100,))
+      >>> x.min() < 5, x.max() > 5
+      (Array(True, dtype=bool), Array(True, dtype=bool))
     """
     key, dtype = check_key(key, "double_sided_maxwell"), float_dtype("double_sided_maxwell", dtype)
     of_parameters = common_shape("double_sided_maxwell", None, loc=loc, scale=scale)
@@ -264,6 +288,11 @@ def wald(
 
     Raises:
       TypeError, ValueError: as for `truncated_normal`.
+
+    Examples:
+      >>> import primax as px
+      >>> px.random.wald(px.random.key(0), 2.0, (3,)).shape
+      (3,)
     """
     if out_sharding is not None:
         return divided_call(wald, (key, mean, shape, dtype), {}, out_sharding)

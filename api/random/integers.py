@@ -196,6 +196,12 @@ def rademacher(
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or `dtype` is not a dtype of signed numbers.
       ValueError: `key` is an array of keys.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> pnp.unique(px.random.rademacher(px.random.key(0), (100,)))
+      Array([-1,  1], dtype=int32)
     """
     if out_sharding is not None:
         return divided_call(rademacher, (key, shape, dtype), {}, out_sharding)

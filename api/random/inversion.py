@@ -54,6 +54,12 @@ def exponential(
     Raises:
       TypeError: `key` is not a key, or `shape` is not a shape.
       ValueError: `key` is an array of keys, or `dtype` is not a float dtype.
+
+    Examples:
+      >>> import primax as px
+      >>> x = px.random.exponential(px.random.key(0), (1000,))
+      >>> x.min() >= 0, abs(x.mean() - 1) < 0.1
+      (Array(True, dtype=bool), Array(True, dtype=bool))
     """
     if out_sharding is not None:
         return divided_call(exponential, (key, shape, dtype), {}, out_sharding)
@@ -70,7 +76,14 @@ def _laplace(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 def laplace(
     key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: ShardingLike | None = None
 ) -> Array:
-    """Draw from the Laplace distribution of mean 0 and scale 1. The arguments are those of `exponential`."""
+    """Draw from the Laplace distribution of mean 0 and scale 1. The arguments are those of `exponential`.
+
+    Examples:
+      >>> import primax as px
+      >>> x = px.random.laplace(px.random.key(0), (1000,))
+      >>> abs(abs(x).mean() - 1) < 0.1
+      Array(True, dtype=bool)
+    """
     if out_sharding is not None:
         return divided_call(laplace, (key, shape, dtype), {}, out_sharding)
     return _laplace(*drawn("laplace", key, shape, dtype))
@@ -85,7 +98,14 @@ def _logistic(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 def logistic(
     key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: ShardingLike | None = None
 ) -> Array:
-    """Draw from the logistic distribution of mean 0 and scale 1. The arguments are those of `exponential`."""
+    """Draw from the logistic distribution of mean 0 and scale 1. The arguments are those of `exponential`.
+
+    Examples:
+      >>> import primax as px
+      >>> import numpy as np
+      >>> px.random.logistic(px.random.key(0), (2,), np.float16).dtype
+      dtype('float16')
+    """
     if out_sharding is not None:
         return divided_call(logistic, (key, shape, dtype), {}, out_sharding)
     return _logistic(*drawn("logistic", key, shape, dtype))
@@ -100,7 +120,15 @@ def _cauchy(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
 def cauchy(
     key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, *, out_sharding: ShardingLike | None = None
 ) -> Array:
-    """Draw from the Cauchy distribution around 0 of scale 1. The arguments are those of `exponential`."""
+    """Draw from the Cauchy distribution around 0 of scale 1. The arguments are those of `exponential`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> x = px.random.cauchy(px.random.key(0), (1000,))
+      >>> abs(pnp.median(x)) < 0.2  # there is no mean
+      Array(True, dtype=bool)
+    """
     if out_sharding is not None:
         return divided_call(cauchy, (key, shape, dtype), {}, out_sharding)
     return _cauchy(*drawn("cauchy", key, shape, dtype))
@@ -172,6 +200,14 @@ def gumbel(
     Raises:
       TypeError: `key` is not a key, or `shape` is not a shape.
       ValueError: `key` is an array of keys, `dtype` is not a float dtype, or `mode` is unknown.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> logits = pnp.log(pnp.array([0.25, 0.75]))
+      >>> picks = pnp.argmax(logits + px.random.gumbel(px.random.key(0), (1000, 2)), axis=-1)
+      >>> abs(picks.mean() - 0.75) < 0.05  # the larger sum is drawn with these probabilities
+      Array(True, dtype=bool)
     """
     if out_sharding is not None:
         return divided_call(gumbel, (key, shape, dtype, mode), {}, out_sharding)
@@ -215,6 +251,12 @@ def rayleigh(
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or `scale` is not a real array or number.
       ValueError: `key` is an array of keys, `dtype` is not a float dtype, or `scale` does not broadcast to `shape`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.random.rayleigh(px.random.key(0), pnp.array([1.0, 10.0]), (5, 2)).shape
+      (5, 2)
     """
     if out_sharding is not None:
         return divided_call(rayleigh, (key, scale, shape, dtype), {}, out_sharding)
@@ -246,6 +288,11 @@ def pareto(
 
     Raises:
       TypeError, ValueError: as for `rayleigh`.
+
+    Examples:
+      >>> import primax as px
+      >>> px.random.pareto(px.random.key(0), 2.0, (100,)).min() >= 1
+      Array(True, dtype=bool)
     """
     if out_sharding is not None:
         return divided_call(pareto, (key, b, shape, dtype), {}, out_sharding)
@@ -274,6 +321,12 @@ def weibull_min(
 
     Raises:
       TypeError, ValueError: as for `rayleigh`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.random.weibull_min(px.random.key(0), 1.0, pnp.array([1.0, 5.0]), (3, 2)).shape
+      (3, 2)
     """
     key, dtype = check_key(key, "weibull_min"), float_dtype("weibull_min", dtype)
     shape = common_shape("weibull_min", shape or None, scale=scale, concentration=concentration)
@@ -312,6 +365,12 @@ def triangular(
 
     Raises:
       TypeError, ValueError: as for `rayleigh`.
+
+    Examples:
+      >>> import primax as px
+      >>> x = px.random.triangular(px.random.key(0), 1.0, 1.0, 3.0, (100,))
+      >>> x.min() >= 1, x.max() <= 3
+      (Array(True, dtype=bool), Array(True, dtype=bool))
     """
     if out_sharding is not None:
         return divided_call(triangular, (key, left, mode, right, shape, dtype), {}, out_sharding)
@@ -351,6 +410,11 @@ def geometric(
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or `p` is not a real array or number.
       ValueError: `key` is an array of keys, `dtype` is not an integer dtype, or `p` does not broadcast to `shape`.
+
+    Examples:
+      >>> import primax as px
+      >>> px.random.geometric(px.random.key(0), 1.0, (3,)), px.random.geometric(px.random.key(0), 0.1, (100,)).min()
+      (Array([1, 1, 1], dtype=int32), Array(1, dtype=int32))
     """
     if out_sharding is not None:
         return divided_call(geometric, (key, p, shape, dtype), {}, out_sharding)

@@ -73,6 +73,14 @@ def multivariate_normal(
       TypeError: `key` is not a key, `shape` is not a shape, or a parameter is not a real array.
       ValueError: `key` is an array of keys, `dtype` is not a float dtype, `cov` is not square or does not have the size
         of `mean`, the parameters do not broadcast to `shape`, or `method` is unknown.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> cov = pnp.array([[1.0, 0.9], [0.9, 1.0]])
+      >>> x = px.random.multivariate_normal(px.random.key(0), pnp.zeros(2), cov, (1000,))
+      >>> abs(pnp.corrcoef(x.T)[0, 1] - 0.9) < 0.05
+      Array(True, dtype=bool)
     """
     if out_sharding is not None:
         return divided_call(multivariate_normal, (key, mean, cov, shape, dtype, method), {}, out_sharding)
@@ -128,6 +136,13 @@ def orthogonal(
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or `n` or `m` is not a size.
       ValueError: `key` is an array of keys, or `dtype` is neither a float nor a complex dtype.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> q = px.random.orthogonal(px.random.key(0), 3)
+      >>> abs(q @ q.T - pnp.eye(3)).max() < 1e-5
+      Array(True, dtype=bool)
     """
     if out_sharding is not None:
         return divided_call(orthogonal, (key, n, shape, dtype, m), {}, out_sharding)

@@ -55,7 +55,14 @@ def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
 
 
 def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """The inverse of `dct`, with its arguments."""
+    """The inverse of `dct`, with its arguments.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.fft.idct(px.scipy.fft.dct(pnp.array([1.0, 2.0, 4.0]))).round()
+      Array([1., 2., 4.], dtype=float32)
+    """
     return _along_one("idct", x, type, n, axis, norm, True)
 
 
@@ -80,6 +87,14 @@ def dctn(
       NotImplementedError: `type` is neither 2 nor 3.
       ValueError: an axis is out of range or repeated, the numbers of lengths and of axes differ, a length is below 1,
         or `norm` is unknown.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.fft.dctn(pnp.ones((2, 2))).round(), px.scipy.fft.dctn(pnp.ones((2, 2)), axes=1).round()
+      (Array([[16.,  0.],
+             [ 0.,  0.]], dtype=float32), Array([[4., 0.],
+             [4., 0.]], dtype=float32))
     """
     return _along_many("dctn", x, type, s, axes, norm, False)
 
@@ -91,7 +106,15 @@ def idctn(
     axes: Axes | None = None,
     norm: str | None = None,
 ) -> Array:
-    """The inverse of `dctn`, with its arguments."""
+    """The inverse of `dctn`, with its arguments.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.fft.idctn(pnp.array([[16.0, 0.0], [0.0, 0.0]])).round()
+      Array([[1., 1.],
+             [1., 1.]], dtype=float32)
+    """
     return _along_many("idctn", x, type, s, axes, norm, True)
 
 

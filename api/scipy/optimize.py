@@ -28,6 +28,13 @@ class OptimizeResults(NamedTuple):
     Hessian or None. `nfev`, `njev` and `nit` count values, gradients and steps. `success` is whether the gradient is
     small enough. `status` is 0 for success, 1 after `maxiter` steps, 3 if rounding errors prevent a better step, 5 if
     the line search ended without a good step, and 4 if a value is not finite.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> found = px.scipy.optimize.minimize(lambda x: pnp.sum((x - 1) ** 2), pnp.zeros(2), method="BFGS")
+      >>> found.x.round(), found.success, found.status
+      (Array([1., 1.], dtype=float32), Array(True, dtype=bool), Array(0, dtype=int32))
     """
 
     x: Any

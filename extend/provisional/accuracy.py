@@ -16,7 +16,15 @@ __all__ = ["AccuracyMode", "Tolerance", "accurate", "require_accuracy"]
 
 
 class AccuracyMode(enum.Enum):
-    """The implementation of a function: the most accurate, or the platform's default."""
+    """The implementation of a function: the most accurate, or the platform's default.
+
+    Examples:
+      >>> import primax as px
+      >>> px.lax.sin(0.0, accuracy=px.lax.AccuracyMode.HIGHEST)
+      Array(0., dtype=float32, weak_type=True)
+      >>> px.make_jaxpr(lambda x: px.lax.sin(x, accuracy=px.lax.AccuracyMode.HIGHEST))(0.0).eqns[0].params
+      {'accuracy': AccuracyMode.HIGHEST}
+    """
 
     HIGHEST = 1
     DEFAULT = 2
@@ -36,6 +44,11 @@ class Tolerance:
 
     Raises:
       ValueError: one of them is negative, or all are 0.
+
+    Examples:
+      >>> import primax as px
+      >>> px.lax.exp(0.0, accuracy=px.lax.Tolerance(atol=0.0, rtol=1e-3, ulps=2))
+      Array(1., dtype=float32, weak_type=True)
     """
 
     atol: float = 0.0

@@ -126,17 +126,45 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def add_any(x: ArrayLike, y: ArrayLike) -> Array:
-    """The sum of two tangents or cotangents of the same type."""
+    """The sum of two tangents or cotangents of the same type.
+
+    Examples:
+      >>> from primax import lax
+      >>> import primax as px
+      >>> px.make_jaxpr(px.grad(lambda x: x * 2.0 + x * 3.0))(1.0).eqns[-1].primitive  # gradients are added by it
+      add_any
+      >>> lax.add_any(1.0, 2.0)
+      Array(3., dtype=float32, weak_type=True)
+    """
     return add_any_p.bind(x, y)
 
 
 def sub(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x - y, for numbers of the same dtype and of shapes as in `add`."""
+    """Elementwise x - y, for numbers of the same dtype and of shapes as in `add`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.sub(np.uint8(1), np.uint8(2)), lax.sub(5, np.array([1, 2]))
+      (Array(255, dtype=uint8), Array([4, 3], dtype=int32))
+    """
     return sub_p.bind(x, y)
 
 
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
-    """Elementwise x * y, for numbers of the same dtype and of shapes as in `add`; computed in `out_dtype` if given."""
+    """Elementwise x * y, for numbers of the same dtype and of shapes as in `add`; computed in `out_dtype` if given.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.mul(np.uint8([16, 3]), np.uint8(17))  # wraps
+      Array([16, 51], dtype=uint8)
+      >>> lax.mul(np.float32(1), np.int32(2))
+      Traceback (most recent call last):
+          ...
+      TypeError: mul: arguments must have one dtype, got f32[] and i32[]; convert one of them, or use
+      primax.numpy, which promotes
+    """
     if out_dtype is not None:
         dtype = numpy_dtype("mul", "out_dtype", out_dtype)
         x, y = convert_element_type(x, dtype), convert_element_type(y, dtype)
@@ -144,22 +172,50 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
 
 
 def div(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x / y, for numbers of the same dtype and of shapes as in `add`; integers are rounded towards zero."""
+    """Elementwise x / y, for numbers of the same dtype and of shapes as in `add`; integers are rounded towards zero.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.div(np.array([7, -7]), 2), lax.div(7.0, 2.0)  # of integers towards zero
+      (Array([ 3, -3], dtype=int32), Array(3.5, dtype=float32, weak_type=True))
+    """
     return div_p.bind(x, y)
 
 
 def rem(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise remainder of x / y rounded towards zero; it has the sign of x."""
+    """Elementwise remainder of x / y rounded towards zero; it has the sign of x.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.rem(np.array([7, -7]), 3), lax.rem(-7.5, 2.0)  # the sign is that of x
+      (Array([ 1, -1], dtype=int32), Array(-1.5, dtype=float32, weak_type=True))
+    """
     return rem_p.bind(x, y)
 
 
 def max(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise maximum; NaN if either is, and complex numbers are ordered by real, then imaginary part."""
+    """Elementwise maximum; NaN if either is, and complex numbers are ordered by real, then imaginary part.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.max(np.float32([1, np.nan]), np.float32(2))
+      Array([ 2., nan], dtype=float32)
+    """
     return max_p.bind(x, y)
 
 
 def min(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise minimum; NaN if either is, and complex numbers are ordered by real, then imaginary part."""
+    """Elementwise minimum; NaN if either is, and complex numbers are ordered by real, then imaginary part.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.min(np.array([1, 5]), 3), lax.min(True, False)
+      (Array([1, 3], dtype=int32), Array(False, dtype=bool))
+    """
     return min_p.bind(x, y)
 
 
@@ -189,52 +245,127 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
 
 
 def mulhi(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise upper half of the bits of x * y, for integers of the same dtype and of shapes as in `add`."""
+    """Elementwise upper half of the bits of x * y, for integers of the same dtype and of shapes as in `add`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.mulhi(np.uint32(2**31), np.uint32(4))
+      Array(2, dtype=uint32)
+    """
     return mulhi_p.bind(x, y)
 
 
 def reciprocal(x: ArrayLike) -> Array:
-    """Elementwise 1 / x, for floating or complex arrays."""
+    """Elementwise 1 / x, for floating or complex arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.reciprocal(np.float32([2, -0.0]))
+      Array([ 0.5, -inf], dtype=float32)
+    """
     return integer_pow_p.bind(x, y=-1)
 
 
 def neg(x: ArrayLike) -> Array:
-    """Elementwise -x, for numbers."""
+    """Elementwise -x, for numbers.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.neg(np.uint8(1)), lax.neg(np.float32(0))
+      (Array(255, dtype=uint8), Array(-0., dtype=float32))
+    """
     return neg_p.bind(x)
 
 
 def sign(x: ArrayLike) -> Array:
-    """Elementwise sign: -1, 0 (with its sign) or 1; x / abs(x) for complex x; NaN for NaN."""
+    """Elementwise sign: -1, 0 (with its sign) or 1; x / abs(x) for complex x; NaN for NaN.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.sign(np.float32([-2, -0.0, np.nan]))
+      Array([-1., -0., nan], dtype=float32)
+    """
     return sign_p.bind(x)
 
 
 def abs(x: ArrayLike) -> Array:
-    """Elementwise absolute value of signed numbers; real for complex x."""
+    """Elementwise absolute value of signed numbers; real for complex x.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.abs(np.complex64(3 - 4j)), lax.abs(np.int8(-128))
+      (Array(5., dtype=float32), Array(-128, dtype=int8))
+    """
     return abs_p.bind(x)
 
 
 def square(x: ArrayLike) -> Array:
-    """Elementwise x * x, for numbers."""
+    """Elementwise x * x, for numbers.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.square(np.int8(12))  # wraps
+      Array(-112, dtype=int8)
+    """
     return square_p.bind(x)
 
 
 def real(x: ArrayLike) -> Array:
-    """Elementwise real part of complex numbers."""
+    """Elementwise real part of complex numbers.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.real(np.complex64(1 + 2j))
+      Array(1., dtype=float32)
+      >>> lax.real(1.0)
+      Traceback (most recent call last):
+          ...
+      TypeError: real: its argument must be complex, got f32[]
+    """
     return real_p.bind(x)
 
 
 def imag(x: ArrayLike) -> Array:
-    """Elementwise imaginary part of complex numbers."""
+    """Elementwise imaginary part of complex numbers.
+
+    Examples:
+      >>> from primax import lax
+      >>> import primax as px
+      >>> import numpy as np
+      >>> px.grad(lambda z: lax.imag(z * z), holomorphic=False)(np.complex64(3 + 0j))
+      Array(0.-6.j, dtype=complex64)
+    """
     return imag_p.bind(x)
 
 
 def complex(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x + i y, for real arrays of the same floating dtype and the same shape."""
+    """Elementwise x + i y, for real arrays of the same floating dtype and the same shape.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.complex(np.float32(1), np.float32([2, 3]))
+      Array([1.+2.j, 1.+3.j], dtype=complex64)
+    """
     return complex_p.bind(x, y)
 
 
 def conj(x: ArrayLike) -> Array:
-    """Elementwise complex conjugate; real numbers become complex."""
+    """Elementwise complex conjugate; real numbers become complex.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.conj(np.complex64(1 + 2j)), lax.conj(np.float32(1))
+      (Array(1.-2.j, dtype=complex64), Array(1.+0.j, dtype=complex64))
+    """
     return conj_p.bind(x)
 
 

@@ -16,7 +16,20 @@ _T = TypeVar("_T")
 
 
 def pvary(x: _T, axis_name: AxisNames) -> _T:
-    """The same values with a type that varies along axes of a mesh; see `pcast`."""
+    """The same values with a type that varies along axes of a mesh; see `pcast`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> def f(part):
+      ...     print(px.typeof(pnp.ones(2)), px.typeof(lax.pvary(pnp.ones(2), "x")))
+      ...     return part
+      >>> mesh = px.make_mesh((1,), ("x",))
+      >>> _ = px.shard_map(f, mesh=mesh, in_specs=px.P("x"), out_specs=px.P("x"))(np.arange(2))
+      float32[2] float32[2]{V:x}
+    """
     return pcast(x, axis_name, to="varying")
 
 

@@ -142,6 +142,14 @@ def psum_scatter(
     Raises:
       NameError: no axis of that name is being mapped over.
       ValueError: `scatter_dimension` cannot be divided into these parts.
+
+    Examples:
+      >>> from primax import lax
+      >>> import primax as px
+      >>> import numpy as np
+      >>> x = np.array([[1, 2], [10, 20]])
+      >>> px.vmap(lambda row: lax.psum_scatter(row, "i"), axis_name="i")(x)
+      Array([11, 22], dtype=int32)
     """
     names = names_in_scope(axis_name, "psum_scatter")
     if not names:
@@ -195,6 +203,15 @@ def all_to_all(
     Raises:
       NameError: no axis of that name is being mapped over.
       ValueError: `split_axis` cannot be divided into these parts.
+
+    Examples:
+      >>> from primax import lax
+      >>> import primax as px
+      >>> import numpy as np
+      >>> x = np.arange(4).reshape(2, 2)
+      >>> px.vmap(lambda row: lax.all_to_all(row, "i", split_axis=0, concat_axis=0), axis_name="i")(x)
+      Array([[0, 2],
+             [1, 3]], dtype=int32)
     """
     names = names_in_scope(axis_name, "all_to_all")
     if not names:
@@ -223,7 +240,17 @@ def all_to_all(
 def pswapaxes(
     x: _T, axis_name: AxisNames, axis: int, *, axis_index_groups: Sequence[Sequence[int]] | None = None
 ) -> _T:
-    """Exchange a mapped axis with an axis of the arrays; see `all_to_all`."""
+    """Exchange a mapped axis with an axis of the arrays; see `all_to_all`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import primax as px
+      >>> import numpy as np
+      >>> x = np.arange(4).reshape(2, 2)
+      >>> px.vmap(lambda row: lax.pswapaxes(row, "i", 0), axis_name="i")(x)
+      Array([[0, 2],
+             [1, 3]], dtype=int32)
+    """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
@@ -272,6 +299,13 @@ def pshuffle(x: _T, axis_name: AxisNames, perm: Sequence[int]) -> _T:
     Raises:
       NameError: no axis of that name is being mapped over.
       ValueError: `perm` does not contain each index once.
+
+    Examples:
+      >>> from primax import lax
+      >>> import primax as px
+      >>> import numpy as np
+      >>> px.vmap(lambda x: lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")(np.array([10, 20, 30]))
+      Array([30, 10, 20], dtype=int32)
     """
     sources = integers(perm, "pshuffle", "perm")
     size = group_size(names_in_scope(axis_name, "pshuffle"), None)

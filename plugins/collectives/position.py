@@ -49,6 +49,13 @@ def axis_size(axis_name: AxisNames) -> int:
 
     Raises:
       NameError: no axis of that name is being mapped over.
+
+    Examples:
+      >>> from primax import lax
+      >>> import primax as px
+      >>> import numpy as np
+      >>> px.vmap(lambda x: x * lax.axis_size("i"), axis_name="i")(np.arange(3))
+      Array([0, 3, 6], dtype=int32)
     """
     return prod(axis_sizes(names_in_scope(axis_name, "axis_size")))
 

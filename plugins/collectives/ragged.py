@@ -110,6 +110,18 @@ def ragged_all_to_all(
       NameError: no axis of that name is being mapped over.
       TypeError: dtypes differ, or offsets and sizes are not integers.
       ValueError: shapes do not match.
+
+    Examples:
+      >>> from primax import lax
+      >>> import primax as px
+      >>> import numpy as np
+      >>> operand, output = np.array([[1, 2, 2], [3, 4, 0]]), np.zeros((2, 4), np.int32)
+      >>> starts, sizes = np.array([[0, 1], [0, 1]]), np.array([[1, 2], [1, 1]])
+      >>> targets, received = np.array([[0, 0], [1, 2]]), np.array([[1, 1], [2, 1]])
+      >>> f = px.vmap(lambda *args: lax.ragged_all_to_all(*args, axis_name="i"), axis_name="i")
+      >>> f(operand, output, starts, sizes, targets, received)
+      Array([[1, 3, 0, 0],
+             [2, 2, 4, 0]], dtype=int32)
     """
     names = names_in_scope(axis_name, "ragged_all_to_all")
     groups = canonical_groups(axis_index_groups, names, "ragged_all_to_all")

@@ -68,6 +68,13 @@ def pmean(x: _T, axis_name: AxisNames, *, axis_index_groups: Sequence[Sequence[i
     """The mean over a mapped axis; see `psum`.
 
     Integers are converted to floating-point numbers.
+
+    Examples:
+      >>> from primax import lax
+      >>> import primax as px
+      >>> import numpy as np
+      >>> px.vmap(lambda x: x - lax.pmean(x, "i"), axis_name="i")(np.array([1, 2, 6]))
+      Array([-2., -1.,  3.], dtype=float32)
     """
     names, groups, leaves, treedef = _arguments("pmean", None, x, axis_name, axis_index_groups)
     size = _size(names, groups)
@@ -75,12 +82,29 @@ def pmean(x: _T, axis_name: AxisNames, *, axis_index_groups: Sequence[Sequence[i
 
 
 def pmax(x: _T, axis_name: AxisNames, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> _T:
-    """The maximum over a mapped axis; see `psum`."""
+    """The maximum over a mapped axis; see `psum`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import primax as px
+      >>> import numpy as np
+      >>> px.vmap(lambda x: lax.pmax(x, "i"), axis_name="i")(np.array([1, 5, 2]))
+      Array([5, 5, 5], dtype=int32)
+    """
     return _extremum(pmax_p, reduce_max, x, axis_name, axis_index_groups)
 
 
 def pmin(x: _T, axis_name: AxisNames, *, axis_index_groups: Sequence[Sequence[int]] | None = None) -> _T:
-    """The minimum over a mapped axis; see `psum`."""
+    """The minimum over a mapped axis; see `psum`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import primax as px
+      >>> import numpy as np
+      >>> groups = [[0, 1], [2, 3]]
+      >>> px.vmap(lambda x: lax.pmin(x, "i", axis_index_groups=groups), axis_name="i")(np.array([4, 3, 2, 1]))
+      Array([3, 3, 1, 1], dtype=int32)
+    """
     return _extremum(pmin_p, reduce_min, x, axis_name, axis_index_groups)
 
 

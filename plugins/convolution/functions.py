@@ -63,7 +63,15 @@ def conv_with_general_padding(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Like `conv`, with dilation of the image and of the kernel; see `conv_general_dilated`."""
+    """Like `conv`, with dilation of the image and of the kernel; see `conv_general_dilated`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> image, kernel = np.ones((1, 1, 5), np.float32), np.ones((1, 1, 2), np.float32)
+      >>> lax.conv_with_general_padding(image, kernel, (1,), ((0, 0),), None, (3,))
+      Array([[[2., 2.]]], dtype=float32)
+    """
     return conv_general_dilated(
         lhs,
         rhs,

@@ -46,7 +46,14 @@ def conv_general_shape_tuple(
     padding: str | Sequence[Sequence[int]],
     dimension_numbers: ConvGeneralDilatedDimensionNumbers,
 ) -> tuple[int, ...]:
-    """The shape of the result of `conv_general_dilated` without dilation and groups; see there."""
+    """The shape of the result of `conv_general_dilated` without dilation and groups; see there.
+
+    Examples:
+      >>> from primax import lax
+      >>> names = ("NCHW", "OIHW", "NCHW")
+      >>> lax.conv_general_shape_tuple((1, 3, 8, 8), (16, 3, 3, 3), (2, 2), "SAME", names)
+      (1, 16, 4, 4)
+    """
     return _shape(lhs_shape, rhs_shape, window_strides, padding, dimension_numbers)
 
 
@@ -57,7 +64,14 @@ def conv_transpose_shape_tuple(
     padding: str | Sequence[Sequence[int]],
     dimension_numbers: Any,
 ) -> tuple[int, ...]:
-    """The shape of the result of `conv_transpose` without dilation of the kernel; see there."""
+    """The shape of the result of `conv_transpose` without dilation of the kernel; see there.
+
+    Examples:
+      >>> from primax import lax
+      >>> names = ("NCHW", "OIHW", "NCHW")
+      >>> lax.conv_transpose_shape_tuple((1, 3, 4, 4), (16, 3, 3, 3), (2, 2), "SAME", names)
+      (1, 16, 8, 8)
+    """
     numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
     steps = integers(window_strides, "conv_transpose_shape_tuple", "window_strides")
     check_steps("conv_transpose_shape_tuple", len(lhs_shape) - 2, window_strides=steps)

@@ -74,17 +74,39 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """The cumulative product along an axis; see `cumsum`."""
+    """The cumulative product along an axis; see `cumsum`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.cumprod(np.array([1, 2, 3]), reverse=True)
+      Array([6, 6, 3], dtype=int32)
+    """
     return _cumulate(cumprod_p, operand, axis, reverse)
 
 
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """The cumulative maximum along an axis, NaN from the first NaN on; see `cumsum`."""
+    """The cumulative maximum along an axis, NaN from the first NaN on; see `cumsum`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.cummax(np.array([1, 5, 2, 7])), lax.cummax(np.array([1, 5, 2, 7]), reverse=True)
+      (Array([1, 5, 5, 7], dtype=int32), Array([7, 7, 7, 7], dtype=int32))
+    """
     return _cumulate(cummax_p, operand, axis, reverse)
 
 
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-    """The cumulative minimum along an axis, NaN from the first NaN on; see `cumsum`."""
+    """The cumulative minimum along an axis, NaN from the first NaN on; see `cumsum`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.cummin(np.array([[3, 1], [2, 5]]), axis=1)
+      Array([[3, 1],
+             [2, 2]], dtype=int32)
+    """
     return _cumulate(cummin_p, operand, axis, reverse)
 
 
@@ -92,6 +114,14 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
     """The cumulative log-sum-exp along an axis.
 
     Args, results and errors are those of `cumsum`, except for the dtype, which must be floating or complex.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.cumlogsumexp(np.float32([0, 0, 0, 0]))[-1] == np.float32(np.log(4))
+      Array(True, dtype=bool)
+      >>> lax.cumlogsumexp(np.float32([1000, -np.inf]))
+      Array([1000., 1000.], dtype=float32)
     """
     return _cumulate(cumlogsumexp_p, operand, axis, reverse)
 

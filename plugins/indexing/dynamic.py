@@ -108,6 +108,12 @@ def dynamic_slice_in_dim(
 
     Raises:
       ValueError: `axis` is out of range.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.dynamic_slice_in_dim(np.arange(5), 4, 3)  # moved inside
+      Array([2, 3, 4], dtype=int32)
     """
     shape = get_aval(operand).shape
     axis = canonical_axis(axis, len(shape), "dynamic_slice_in_dim")
@@ -123,6 +129,13 @@ def dynamic_index_in_dim(
 
     Raises:
       ValueError: `axis` is out of range.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> x = np.arange(6).reshape(3, 2)
+      >>> lax.dynamic_index_in_dim(x, -1), lax.dynamic_index_in_dim(x, 9, keepdims=False)  # 9 becomes the last position
+      (Array([[4, 5]], dtype=int32), Array([4, 5], dtype=int32))
     """
     shape = get_aval(operand).shape
     axis = canonical_axis(axis, len(shape), "dynamic_index_in_dim")
@@ -138,6 +151,12 @@ def dynamic_update_slice_in_dim(
 
     Raises:
       ValueError: `axis` is out of range.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.dynamic_update_slice_in_dim(np.arange(5), np.array([10, 20]), 9, 0)  # moved inside
+      Array([ 0,  1,  2, 10, 20], dtype=int32)
     """
     shape = get_aval(operand).shape
     axis = canonical_axis(axis, len(shape), "dynamic_update_slice_in_dim")
@@ -158,6 +177,13 @@ def dynamic_update_index_in_dim(
 
     Raises:
       ValueError: `axis` is out of range.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.dynamic_update_index_in_dim(np.zeros((2, 2), np.int32), np.array([7, 8]), 1, 0)
+      Array([[0, 0],
+             [7, 8]], dtype=int32)
     """
     shape = get_aval(operand).shape
     axis = canonical_axis(axis, len(shape), "dynamic_update_index_in_dim")

@@ -107,7 +107,7 @@ if TYPE_CHECKING:
         ) -> Array: ...
 
 
-def _combining(primitive: core.Primitive, name: str, what: str) -> Combining:
+def _combining(primitive: core.Primitive, name: str, what: str, result: str) -> Combining:
     def combined(
         operand: ArrayLike,
         scatter_indices: ArrayLike,
@@ -131,15 +131,22 @@ def _combining(primitive: core.Primitive, name: str, what: str) -> Combining:
         )
 
     rename(combined, name)
-    combined.__doc__ = (
-        f"An array {what} at computed positions. The arguments are those of `scatter`; "
-        "where several windows overlap, all of them count."
-    )
+    combined.__doc__ = f"""An array {what} at computed positions.
+
+    The arguments are those of `scatter`; where several windows overlap, all of them count.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> numbers = lax.ScatterDimensionNumbers((), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,))
+      >>> lax.{name}(np.array([1, 2, 3]), np.array([[1], [1]]), np.array([10, 20]), numbers)
+      Array({result}, dtype=int32)
+    """
     return combined
 
 
-scatter_add = _combining(scatter_add_p, "scatter_add", "with windows added to it")
-scatter_sub = _combining(scatter_sub_p, "scatter_sub", "with windows subtracted from it")
-scatter_mul = _combining(scatter_mul_p, "scatter_mul", "multiplied by windows")
-scatter_min = _combining(scatter_min_p, "scatter_min", "lowered to windows")
-scatter_max = _combining(scatter_max_p, "scatter_max", "raised to windows")
+scatter_add = _combining(scatter_add_p, "scatter_add", "with windows added to it", "[ 1, 32,  3]")
+scatter_sub = _combining(scatter_sub_p, "scatter_sub", "with windows subtracted from it", "[  1, -28,   3]")
+scatter_mul = _combining(scatter_mul_p, "scatter_mul", "multiplied by windows", "[  1, 400,   3]")
+scatter_min = _combining(scatter_min_p, "scatter_min", "lowered to windows", "[1, 2, 3]")
+scatter_max = _combining(scatter_max_p, "scatter_max", "raised to windows", "[ 1, 20,  3]")

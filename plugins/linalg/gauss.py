@@ -65,6 +65,12 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     Raises:
       TypeError: `pivots` are not vectors of int32.
       ValueError: there are fewer rows than pivots.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.linalg.lu_pivots_to_permutation(np.int32([2, 2]), 3)
+      Array([2, 0, 1], dtype=int32)
     """
     return lu_pivots_to_permutation_p.bind(
         pivots, permutation_size=integer("lu_pivots_to_permutation", "permutation_size", permutation_size)

@@ -124,6 +124,14 @@ def schur(
       NotImplementedError: `sort_eig_vals` is not False.
       TypeError: `x` has a rank below 2, or a dtype that LAPACK does not support.
       ValueError: the matrices are not square.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> t, z = lax.linalg.schur(np.float32([[1, 5], [0, 2]]))  # a triangular matrix is its own form
+      >>> abs(t)
+      Array([[1., 5.],
+             [0., 2.]], dtype=float32)
     """
     if sort_eig_vals or select_callable is not None:
         raise NotImplementedError(
@@ -147,6 +155,13 @@ def hessenberg(a: ArrayLike) -> tuple[Any, Any]:
     Raises:
       TypeError: `a` has a rank below 2, or a dtype that LAPACK does not support.
       ValueError: the matrices are not square, or empty.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> a, taus = lax.linalg.hessenberg(np.eye(3, dtype=np.float32))
+      >>> a.shape, taus.shape
+      ((3, 3), (2,))
     """
     reflections, taus = hessenberg_p.bind(a)
     return reflections, taus

@@ -64,6 +64,14 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     Raises:
       TypeError: dtypes differ, or LAPACK does not support them; leading axes differ, or a rank is too low.
       ValueError: there are more columns than rows, or more factors than columns.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> abs(lax.linalg.householder_product(np.zeros((3, 2), np.float32), np.float32([2, 0])))
+      Array([[1., 0.],
+             [0., 1.],
+             [0., 0.]], dtype=float32)
     """
     return householder_product_p.bind(a, taus)
 
@@ -80,6 +88,14 @@ def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, tra
     Raises:
       TypeError: dtypes differ, or LAPACK does not support them; leading axes differ, or a rank is too low.
       ValueError: the length of the reflections is not the number of rows of `c`, or of columns if not `left`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> a, taus = np.zeros((2, 2), np.float32), np.float32([2, 0])
+      >>> lax.linalg.ormqr(a, taus, np.float32([[1], [1]]))
+      Array([[-1.],
+             [ 1.]], dtype=float32)
     """
     return ormqr_p.bind(a, taus, c, left=bool(left), transpose=bool(transpose))
 

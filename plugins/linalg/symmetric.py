@@ -98,6 +98,13 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Any, Any, Any, Any
     Raises:
       TypeError: `a` has a rank below 2, or a dtype that LAPACK does not support.
       ValueError: the matrices are not square, or empty.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> _, diagonal, off_diagonal, taus = lax.linalg.tridiagonal(np.diag(np.float32([1, 2, 3])))
+      >>> diagonal, off_diagonal.shape, taus.shape
+      (Array([1., 2., 3.], dtype=float32), (2,), (2,))
     """
     reflections, diagonal, off_diagonal, taus = tridiagonal_p.bind(a, lower=bool(lower))
     return reflections, diagonal, off_diagonal, taus

@@ -70,6 +70,13 @@ def symmetric_product(
     Raises:
       TypeError: dtypes differ or are not floating; shapes do not fit.
       ValueError: `c_matrix` is not square.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> a, c = np.float32([[1, 2]]), np.float32([[10]])
+      >>> lax.linalg.symmetric_product(a, c, beta=1.0)
+      Array([[15.]], dtype=float32)
     """
     alpha, beta = (real_number("symmetric_product", name, x) for name, x in (("alpha", alpha), ("beta", beta)))
     out = symmetric_product_p.bind(a_matrix, c_matrix, alpha=float(alpha), beta=float(beta))

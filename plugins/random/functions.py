@@ -136,6 +136,14 @@ def clone(key: KeyLike) -> Array:
 
     Raises:
       TypeError: `key` is not a key.
+
+    Examples:
+      >>> import primax as px
+      >>> key = px.random.key(0)
+      >>> with px.debug_key_reuse(True):
+      ...     x, y = px.random.bits(key), px.random.bits(px.random.clone(key))  # no error
+      >>> x == y
+      Array(True, dtype=bool)
     """
     keys, raw = as_keys(key, "clone")
     copies = random_clone_p.bind(keys)
@@ -171,6 +179,18 @@ def wrap_key_data(
     Raises:
       TypeError: `key_bits_array` are not words of keys of the generator.
       ValueError: there is no such generator.
+
+    Examples:
+      >>> import primax as px
+      >>> import numpy as np
+      >>> key = px.random.wrap_key_data(np.uint32([0, 42]))
+      >>> key == px.random.key(42)
+      Array(True, dtype=bool)
+      >>> px.random.wrap_key_data(np.uint32([0]))
+      Traceback (most recent call last):
+          ...
+      TypeError: wrap_key_data: key_bits_array must be words of generator 'threefry2x32', uint32 in a shape that
+      ends with (2,); got u32[1]
     """
     generator = _chosen(impl, dtype, "wrap_key_data")
     if is_keys(key_bits_array):

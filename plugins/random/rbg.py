@@ -61,6 +61,14 @@ def rng_bit_generator(
 
     Raises:
       TypeError: an argument has another type.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> state = np.zeros(4, np.uint32)
+      >>> new_state, bits = lax.rng_bit_generator(state, (2, 3), np.uint8)
+      >>> bits.shape, bits.dtype, new_state.shape
+      ((2, 3), dtype('uint8'), (4,))
     """
     state, bits = rng_bit_generator_p.bind(
         key,

@@ -101,27 +101,62 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
 
 
 def reduce_min(operand: ArrayLike, axes: Sequence[int], *, out_sharding: ShardingLike | None = None) -> Array:
-    """The smallest elements along axes; see `reduce_max`."""
+    """The smallest elements along axes; see `reduce_max`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.reduce_min(np.array([[3, 1], [2, 5]]), (0, 1)), lax.reduce_min(np.float32([]), (0,))
+      (Array(1, dtype=int32), Array(inf, dtype=float32))
+    """
     return _reduce(reduce_min_p, operand, axes, out_sharding)
 
 
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The products of numbers along axes; see `reduce_max`."""
+    """The products of numbers along axes; see `reduce_max`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.reduce_prod(np.array([[1, 2], [3, 4]]), (1,)), lax.reduce_prod(np.float32([]), (0,))
+      (Array([ 2, 12], dtype=int32), Array(1., dtype=float32))
+    """
     return _reduce(reduce_prod_p, operand, axes)
 
 
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The bitwise 'and' of booleans or integers along axes; see `reduce_max`."""
+    """The bitwise 'and' of booleans or integers along axes; see `reduce_max`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.reduce_and(np.array([[True, False], [True, True]]), (0,)), lax.reduce_and(np.uint8([12, 10]), (0,))
+      (Array([ True, False], dtype=bool), Array(8, dtype=uint8))
+    """
     return _reduce(reduce_and_p, operand, axes)
 
 
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The bitwise 'or' of booleans or integers along axes; see `reduce_max`."""
+    """The bitwise 'or' of booleans or integers along axes; see `reduce_max`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.reduce_or(np.uint8([[12, 3], [0, 0]]), (1,))
+      Array([15,  0], dtype=uint8)
+    """
     return _reduce(reduce_or_p, operand, axes)
 
 
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
-    """The bitwise 'exclusive or' of booleans or integers along axes; see `reduce_max`."""
+    """The bitwise 'exclusive or' of booleans or integers along axes; see `reduce_max`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.reduce_xor(np.array([5, 7, 5]), (0,))
+      Array(7, dtype=int32)
+    """
     return _reduce(reduce_xor_p, operand, axes)
 
 
@@ -160,6 +195,12 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The positions of the smallest elements along an axis: of the first NaN, or else of the first smallest element.
 
     Args, results and errors are those of `argmax`.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.argmin(np.float32([[3, 1], [np.nan, 0]]), 1, np.int32)
+      Array([1, 0], dtype=int32)
     """
     return _arg(argmin_p, operand, axis, index_dtype)
 

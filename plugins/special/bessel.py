@@ -20,12 +20,26 @@ bessel_i1e_p = core.Primitive("bessel_i1e")
 
 
 def bessel_i0e(x: ArrayLike) -> Array:
-    """Elementwise exp(-abs(x)) times the modified Bessel function of order 0, for real floating arrays."""
+    """Elementwise exp(-abs(x)) times the modified Bessel function of order 0, for real floating arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.bessel_i0e(np.float32(-2)) == lax.bessel_i0e(np.float32(2))
+      Array(True, dtype=bool)
+    """
     return bessel_i0e_p.bind(x)
 
 
 def bessel_i1e(x: ArrayLike) -> Array:
-    """Elementwise exp(-abs(x)) times the modified Bessel function of order 1, for real floating arrays."""
+    """Elementwise exp(-abs(x)) times the modified Bessel function of order 1, for real floating arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.bessel_i1e(np.float32(-2)) == -lax.bessel_i1e(np.float32(2)), lax.bessel_i1e(np.float32(0))
+      (Array(True, dtype=bool), Array(0., dtype=float32))
+    """
     return bessel_i1e_p.bind(x)
 
 

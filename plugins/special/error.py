@@ -28,17 +28,38 @@ erfc_p = core.Primitive("erfc")
 
 
 def erf(x: ArrayLike) -> Array:
-    """Elementwise error function, for real floating arrays."""
+    """Elementwise error function, for real floating arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.erf(np.float32([0, np.inf, -np.inf]))
+      Array([ 0.,  1., -1.], dtype=float32)
+    """
     return erf_p.bind(x)
 
 
 def erfc(x: ArrayLike) -> Array:
-    """Elementwise 1 - erf(x), accurate for small results, for real floating arrays."""
+    """Elementwise 1 - erf(x), accurate for small results, for real floating arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.erfc(np.float32([0, np.inf])), lax.erfc(np.float32(5)) > 0, 1 - lax.erf(np.float32(5))
+      (Array([1., 0.], dtype=float32), Array(True, dtype=bool), Array(0., dtype=float32))
+    """
     return erfc_p.bind(x)
 
 
 def erf_inv(x: ArrayLike) -> Array:
-    """Elementwise inverse of the error function, for real floating arrays."""
+    """Elementwise inverse of the error function, for real floating arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.erf_inv(np.float32([0, 1, 2]))
+      Array([ 0., inf, nan], dtype=float32)
+    """
     return erf_inv_p.bind(x)
 
 

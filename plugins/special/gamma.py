@@ -26,12 +26,26 @@ zeta_p = core.Primitive("zeta")
 
 
 def lgamma(x: ArrayLike) -> Array:
-    """Elementwise logarithm of the absolute value of the gamma function, for real floating arrays."""
+    """Elementwise logarithm of the absolute value of the gamma function, for real floating arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.lgamma(np.float32([1, 2, 0, -1]))
+      Array([ 0.,  0., inf, inf], dtype=float32)
+    """
     return lgamma_p.bind(x)
 
 
 def digamma(x: ArrayLike) -> Array:
-    """Elementwise derivative of `lgamma`, for real floating arrays."""
+    """Elementwise derivative of `lgamma`, for real floating arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.digamma(np.float32([0, -1]))
+      Array([-inf,  nan], dtype=float32)
+    """
     return digamma_p.bind(x)
 
 
@@ -41,12 +55,25 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     Args:
       m: whole numbers in a floating dtype, not negative.
       x: numbers of the same dtype and shape.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.polygamma(np.float32(1), np.float32([0, 1])) > 1.6
+      Array([ True,  True], dtype=bool)
     """
     return polygamma_p.bind(m, x)
 
 
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
-    """Elementwise Hurwitz zeta function, the sum of (k + q)**-x over k = 0, 1, ..., for real arrays."""
+    """Elementwise Hurwitz zeta function, the sum of (k + q)**-x over k = 0, 1, ..., for real arrays.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> abs(lax.zeta(np.float32(2), np.float32(1)) - np.pi**2 / 6) < 1e-5
+      Array(True, dtype=bool)
+    """
     return zeta_p.bind(x, q)
 
 

@@ -56,17 +56,37 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     Args:
       a: real floating numbers, not negative.
       x: numbers of the same dtype and shape, not negative.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.igammac(np.float32(1), np.float32([0, np.inf]))
+      Array([1., 0.], dtype=float32)
     """
     return igammac_p.bind(a, x)
 
 
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
-    """Elementwise derivative of `igamma` with respect to a."""
+    """Elementwise derivative of `igamma` with respect to a.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.igamma_grad_a(np.float32(1), np.float32([0, 1]))[0], lax.igamma_grad_a(np.float32(2), np.float32(1)) < 0
+      (Array(0., dtype=float32), Array(True, dtype=bool))
+    """
     return igamma_grad_a_p.bind(a, x)
 
 
 def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
-    """Elementwise derivative of a sample x of the gamma distribution with respect to its parameter a."""
+    """Elementwise derivative of a sample x of the gamma distribution with respect to its parameter a.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.random_gamma_grad(np.float32(1), np.float32(2)) > 0  # a larger parameter gives larger samples
+      Array(True, dtype=bool)
+    """
     return random_gamma_grad_p.bind(a, x)
 
 

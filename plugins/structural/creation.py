@@ -68,6 +68,12 @@ def full_like(
       shape: the shape of the result; by default that of `x`; an int for one axis.
       sharding: the sharding of the result; by default that of `x`, if it is a committed array of this shape outside of
         traces, and otherwise as types determine.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.full_like(np.array([1, 2]), 2.7), lax.full_like(np.array([1, 2]), 0, shape=(3,)).shape
+      (Array([2, 2], dtype=int32), (3,))
     """
     aval = get_aval(x)
     weak = dtype is None and aval.weak_type
@@ -87,13 +93,25 @@ def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: ShardingLike | No
       shape: a sequence of sizes, or one size.
       dtype: its dtype.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; by default as types determine.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.empty((2,), np.int8)
+      Array([0, 0], dtype=int8)
     """
     out = full((shape,) if isinstance(shape, int) else shape, 0, dtype)
     return out if out_sharding is None else resharded("empty", out, out_sharding)
 
 
 def shape_as_value(shape: Shape) -> Array:
-    """A shape as an array of integers."""
+    """A shape as an array of integers.
+
+    Examples:
+      >>> from primax import lax
+      >>> lax.shape_as_value((2, 3)), lax.shape_as_value(())
+      (Array([2, 3], dtype=int32), Array([], shape=(0,), dtype=int32))
+    """
     sizes, dtype = canonical_shape(shape, "shape_as_value"), dtypes.default_int_dtype()
     try:
         return runtime.put_value(np.array(sizes, dtype))
@@ -102,13 +120,28 @@ def shape_as_value(shape: Shape) -> Array:
 
 
 def zeros_like(x: ArrayLike | core.ShapeDtypeStruct) -> Array:
-    """An array of zeros of the shape and dtype of another."""
+    """An array of zeros of the shape and dtype of another.
+
+    Examples:
+      >>> from primax import lax
+      >>> import primax as px
+      >>> import numpy as np
+      >>> lax.zeros_like(px.ShapeDtypeStruct((2,), np.bool_))
+      Array([False, False], dtype=bool)
+    """
     aval = get_aval(x)
     return match_placement(zeros_of(aval), aval)
 
 
 def ones_like(x: ArrayLike | core.ShapeDtypeStruct) -> Array:
-    """An array of ones of the shape and dtype of another."""
+    """An array of ones of the shape and dtype of another.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.ones_like(np.float16([3, 4]))
+      Array([1., 1.], dtype=float16)
+    """
     return full_like(x, 1)
 
 
@@ -144,6 +177,12 @@ def zero_of(dtype: DTypeLike) -> Any:
     """The zero of a dtype, for rules: a NumPy scalar, which programs contain as a literal.
 
     For an extended dtype it is the element of zeros.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.zero_of(np.float16), lax.zero_of(bool)
+      (np.float16(0.0), np.False_)
     """
     try:
         known: Any = dtype
@@ -199,6 +238,13 @@ def broadcasted_iota(
     Raises:
       TypeError: the dtype is boolean, or the shape has a negative size.
       ValueError: `dimension` is out of range.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.broadcasted_iota(np.int32, (2, 3), 1)
+      Array([[0, 1, 2],
+             [0, 1, 2]], dtype=int32)
     """
     if out_sharding is not None:
         return resharded("broadcasted_iota", broadcasted_iota(dtype, shape, dimension), out_sharding)

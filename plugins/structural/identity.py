@@ -25,7 +25,15 @@ _T = TypeVar("_T")
 
 
 def copy(x: ArrayLike) -> Array:
-    """A copy of an array in new memory."""
+    """A copy of an array in new memory.
+
+    Examples:
+      >>> from primax import lax
+      >>> import primax.numpy as pnp
+      >>> x = pnp.arange(3)
+      >>> lax.copy(x) is x
+      False
+    """
     return copy_p.bind(x)
 
 
@@ -38,6 +46,12 @@ def optimization_barrier(operand: _T) -> _T:
     Returns:
       The same values. Operations on the results run after all operands are computed, separately from earlier
       operations.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.optimization_barrier({"a": np.arange(2), "b": 1.0})
+      {'a': Array([0, 1], dtype=int32), 'b': Array(1., dtype=float32, weak_type=True)}
     """
     leaves, treedef = tree.tree_flatten(operand)
     if not leaves:

@@ -91,7 +91,14 @@ def broadcast_in_dim(
 
 
 def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: ShardingLike | None = None) -> Array:
-    """Repeats an array along new leading axes of the given sizes."""
+    """Repeats an array along new leading axes of the given sizes.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.broadcast(np.array([1, 2]), (2, 1)).shape
+      (2, 1, 2)
+    """
     if out_sharding is not None:
         return with_out_sharding("broadcast", lambda operand: broadcast(operand, sizes), (operand,), out_sharding)
     sizes = canonical_shape(sizes, "broadcast", "sizes")
@@ -178,6 +185,12 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 
     Raises:
       ValueError: an axis is out of range or repeated.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.expand_dims(np.ones((2, 3)), (0, -1)).shape
+      (1, 2, 3, 1)
     """
     return insert_axes(array, dimensions, "dimensions")
 
@@ -249,6 +262,13 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
 
     Raises:
       ValueError: an axis is out of range, or the range is empty.
+
+    Examples:
+      >>> from primax import lax
+      >>> import primax.numpy as pnp
+      >>> x = pnp.ones((2, 3, 4, 5))
+      >>> lax.collapse(x, 1, 3).shape, lax.collapse(x, -2).shape
+      ((2, 12, 5), (2, 3, 20))
     """
     shape = get_aval(operand).shape
     rank = len(shape)
@@ -300,6 +320,12 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 
     Raises:
       ValueError: an axis is out of range, repeated, or not of length 1.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.squeeze(np.ones((1, 3, 1)), (0,)).shape
+      (3, 1)
     """
     axes = canonical_axes(dimensions, len(get_aval(array).shape), "squeeze", "dimensions")
     if not axes and is_value(array):

@@ -79,6 +79,12 @@ def slice_in_dim(
     Raises:
       ValueError: `axis` is out of range.
       TypeError: the bounds leave the array or cross.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.slice_in_dim(np.arange(6), 1, -1, stride=2)
+      Array([1, 3], dtype=int32)
     """
     shape = get_aval(operand).shape
     axis = canonical_axis(axis, len(shape), "slice_in_dim")
@@ -100,6 +106,17 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     Raises:
       ValueError: `axis` is out of range.
       IndexError: `index` is out of range.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> lax.index_in_dim(np.arange(6).reshape(2, 3), -1, axis=1)
+      Array([[2],
+             [5]], dtype=int32)
+      >>> lax.index_in_dim(np.arange(3), 3)
+      Traceback (most recent call last):
+          ...
+      IndexError: index_in_dim: index must be in [-3, 3) along axis 0, got 3 for shape (3,)
     """
     shape = get_aval(operand).shape
     axis = canonical_axis(axis, len(shape), "index_in_dim")

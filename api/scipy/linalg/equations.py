@@ -71,6 +71,14 @@ def cho_factor(
 
     Args:
       a, lower, overwrite_a, check_finite: see `cholesky`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> from primax.scipy.linalg import cho_factor, cho_solve
+      >>> factor, lower = cho_factor(pnp.diag(pnp.array([4.0, 9.0])))
+      >>> factor, lower, cho_solve((factor, lower), pnp.array([4.0, 9.0]))
+      (Array([[2., 0.],
+             [0., 3.]], dtype=float32), False, Array([1., 1.], dtype=float32))
     """
     return _cho_factor(a, lower), lower
 
@@ -130,6 +138,14 @@ def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
 
     Raises:
       ValueError: the rank of `a` is below 2.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> lu, pivots = px.scipy.linalg.lu_factor(pnp.array([[0.0, 2.0], [4.0, 8.0]]))
+      >>> lu, pivots
+      (Array([[4., 8.],
+             [0., 2.]], dtype=float32), Array([1, 1], dtype=int32))
     """
     factors, pivots, _ = lu_p.bind(matrices("lu_factor", a))
     return factors, pivots
@@ -152,6 +168,13 @@ def lu_solve(
 
     Raises:
       ValueError: the factors are not square, the shapes do not fit, or `trans` is unknown.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> from primax.scipy.linalg import lu_factor, lu_solve
+      >>> factors = lu_factor(pnp.array([[0.0, 2.0], [4.0, 8.0]]))
+      >>> lu_solve(factors, pnp.array([2.0, 8.0])), lu_solve(factors, pnp.array([4.0, 10.0]), trans=1)
+      (Array([0., 1.], dtype=float32), Array([1., 1.], dtype=float32))
     """
     if not among(trans, (0, 1, 2)):
         raise ValueError(f"lu_solve: trans must be 0, 1 or 2, got {trans!r}")
@@ -189,6 +212,16 @@ def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_f
 
     Raises:
       ValueError: the rank of `a` is below 2.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> p, l, u = px.scipy.linalg.lu(pnp.array([[0.0, 2.0], [4.0, 8.0]]))
+      >>> p, l, u
+      (Array([[0., 1.],
+             [1., 0.]], dtype=float32), Array([[1., 0.],
+             [0., 1.]], dtype=float32), Array([[4., 8.],
+             [0., 2.]], dtype=float32))
     """
     a = matrices("lu", a)
     aval = get_aval(a)
@@ -217,6 +250,12 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
     Args:
       a: matrices of shape (..., n, n).
       overwrite_a, check_finite: ignored.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.linalg.det(pnp.array([[1, 2], [3, 4]])).dtype, px.scipy.linalg.det(pnp.ones((5, 2, 2))).shape
+      (dtype('float32'), (5,))
     """
     return numpy_linalg.det(a)
 
@@ -227,6 +266,13 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
     Args:
       a: matrices of shape (..., n, n).
       overwrite_a, check_finite: ignored.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.linalg.inv(pnp.diag(pnp.array([2, 4])))
+      Array([[0.5 , 0.  ],
+             [0.  , 0.25]], dtype=float32)
     """
     return numpy_linalg.inv(a)
 

@@ -57,6 +57,12 @@ def eigh(
     Raises:
       NotImplementedError: `eigvals` is not None or `type` is not 1.
       ValueError: the matrices are not square.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.linalg.eigh(pnp.diag(pnp.array([9.0, 2.0])), eigvals_only=True)  # in ascending order
+      Array([2., 9.], dtype=float32)
     """
     if eigvals is not None:
         raise NotImplementedError(f"eigh: eigvals must be None, got {eigvals!r}")
@@ -97,6 +103,13 @@ def eigh_tridiagonal(
     Raises:
       NotImplementedError: `select` is "v".
       ValueError: the lengths of `d` and `e` do not fit, or `select` or `select_range` is invalid.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> values = px.scipy.linalg.eigh_tridiagonal(pnp.array([2.0, 2.0]), pnp.array([1.0]), eigvals_only=True)
+      >>> values.round()
+      Array([1., 3.], dtype=float32)
     """
     d, e = inexact("eigh_tridiagonal", d, e)
     sizes = get_aval(d).shape, get_aval(e).shape
@@ -154,6 +167,13 @@ def qr(
 
     Raises:
       ValueError: the rank of `a` is below 2, or `mode` is unknown.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> q, r = px.scipy.linalg.qr(pnp.ones((4, 2)))
+      >>> q.shape, r.shape, px.scipy.linalg.qr(pnp.ones((4, 2)), mode="economic")[0].shape
+      ((4, 4), (4, 2), (4, 2))
     """
     if not among(mode, ("full", "economic", "r")):
         raise ValueError(f"qr: mode must be 'full', 'economic' or 'r', got {mode!r}")
@@ -186,6 +206,13 @@ def qr_multiply(
 
     Raises:
       ValueError: `mode` is unknown, or the shapes do not fit.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> product, r = px.scipy.linalg.qr_multiply(pnp.ones((4, 2)), pnp.ones((3, 4)))
+      >>> product.shape, r.shape
+      ((3, 2), (2, 2))
     """
     if not among(mode, ("left", "right")):
         raise ValueError(f"qr_multiply: mode must be 'left' or 'right', got {mode!r}")
@@ -225,6 +252,15 @@ def svd(
       full_matrices: whether U and Vh are square; otherwise U has k = min(m, n) columns, and Vh has k rows.
       compute_uv: whether to return U and Vh.
       overwrite_a, check_finite, lapack_driver: ignored.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.linalg.svd(pnp.diag(pnp.array([-3.0, 4.0])), compute_uv=False)
+      Array([4., 3.], dtype=float32)
+      >>> u, s, vh = px.scipy.linalg.svd(pnp.ones((4, 2)), full_matrices=False)
+      >>> u.shape, s.shape, vh.shape
+      ((4, 2), (2,), (2, 2))
     """
     out = numpy_linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
     return tuple(out) if compute_uv else out
@@ -244,6 +280,13 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Any, Any]:
 
     Raises:
       ValueError: the matrices are not square, or `output` is unknown.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> t, z = px.scipy.linalg.schur(pnp.array([[0.0, 1.0], [-1.0, 0.0]]), output="complex")
+      >>> t.dtype, abs(t[1, 0])
+      (dtype('complex64'), Array(0., dtype=float32))
     """
     if not among(output, ("real", "complex")):
         raise ValueError(f"schur: output must be 'real' or 'complex', got {output!r}")
@@ -270,6 +313,12 @@ def hessenberg(
 
     Raises:
       ValueError: the matrices are not square.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.linalg.hessenberg(pnp.ones((3, 3)))[2, 0]
+      Array(0., dtype=float32)
     """
     a = square("hessenberg", a)
     if not get_aval(a).size:
@@ -310,6 +359,15 @@ def polar(
 
     Raises:
       ValueError: `side` or `method` is unknown, or the rank of `a` is below 2.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> u, p = px.scipy.linalg.polar(pnp.diag(pnp.array([-2.0, 3.0])))
+      >>> u.round(), p.round()
+      (Array([[-1.,  0.],
+             [ 0.,  1.]], dtype=float32), Array([[2., 0.],
+             [0., 3.]], dtype=float32))
     """
     if not among(side, ("right", "left")):
         raise ValueError(f"polar: side must be 'right' or 'left', got {side!r}")

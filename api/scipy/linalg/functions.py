@@ -270,6 +270,15 @@ def expm_frechet(
 
     Raises:
       ValueError: the matrices are not square, shapes differ, or `method` is unknown.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> value, change = px.scipy.linalg.expm_frechet(pnp.zeros((2, 2)), pnp.array([[0.0, 1.0], [0.0, 0.0]]))
+      >>> value, change
+      (Array([[1., 0.],
+             [0., 1.]], dtype=float32), Array([[0., 1.],
+             [0., 0.]], dtype=float32))
     """
     if not among(method, (None, "SPS", "blockEnlarge")):
         raise ValueError(f"expm_frechet: method must be 'SPS', 'blockEnlarge' or None, got {method!r}")
@@ -296,6 +305,13 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Any,
 
     Raises:
       ValueError: the matrices are not square, or shapes differ.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> t, z = px.scipy.linalg.rsf2csf(pnp.array([[0.0, 1.0], [-1.0, 0.0]]), pnp.eye(2))
+      >>> t.dtype, sorted(pnp.diagonal(t).imag.round().tolist())
+      (dtype('complex64'), [-1.0, 1.0])
     """
     T, Z = inexact("rsf2csf", T, Z)
     for name, x in (("T", T), ("Z", Z)):
@@ -378,6 +394,13 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     Raises:
       NotImplementedError: `blocksize` is not 1.
       ValueError: the matrices are not square.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.linalg.sqrtm(pnp.diag(pnp.array([4.0, -9.0]))).imag.round()  # the result is complex
+      Array([[0., 0.],
+             [0., 3.]], dtype=float32)
     """
     blocksize = integer("sqrtm", "blocksize", blocksize)
     if blocksize > 1:
@@ -423,6 +446,13 @@ def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> tuple[A
 
     Raises:
       ValueError: `A` is not a square matrix.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.linalg.funm(pnp.diag(pnp.array([4.0, 9.0])), pnp.sqrt, disp=True).real.round()
+      Array([[2., 0.],
+             [0., 3.]], dtype=float32)
     """
     check_function("funm", "func", func)
     t, z = schur(square("funm", A, "A"), "complex")
@@ -461,6 +491,14 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "
 
     Raises:
       ValueError: the shapes do not fit, or `method` is unknown.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> a, b = pnp.diag(pnp.array([1.0, 3.0])), pnp.diag(pnp.array([1.0, 5.0]))
+      >>> px.scipy.linalg.solve_sylvester(a, b, pnp.array([[2.0, 6.0], [4.0, 8.0]])).round()
+      Array([[1., 1.],
+             [1., 1.]], dtype=float32)
     """
     if not among(method, ("schur", "eigen")):
         raise ValueError(f"solve_sylvester: method must be 'schur' or 'eigen', got {method!r}")

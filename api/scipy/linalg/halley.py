@@ -47,6 +47,15 @@ def qdwh(
       NotImplementedError: `dynamic_shape` is not None.
       TypeError: `x` is not a matrix, or has a dtype that LAPACK does not support.
       ValueError: there are more columns than rows.
+
+    Examples:
+      >>> from primax import lax
+      >>> import numpy as np
+      >>> u, h, iterations, converged = lax.linalg.qdwh(-2 * np.eye(2, dtype=np.float32))
+      >>> u.round(4), h.round(4), converged
+      (Array([[-1.,  0.],
+             [ 0., -1.]], dtype=float32), Array([[2., 0.],
+             [0., 2.]], dtype=float32), Array(True, dtype=bool))
     """
     aval = get_aval(x)
     require_matrix("qdwh", aval, "x")

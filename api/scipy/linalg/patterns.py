@@ -119,6 +119,15 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
     Returns:
       An array of shape (..., m, n).
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.linalg.hankel(pnp.array([1, 2, 3])), px.scipy.linalg.hankel(pnp.array([1, 2]), pnp.array([2, 7, 8]))
+      (Array([[1, 2, 3],
+             [2, 3, 0],
+             [3, 0, 0]], dtype=int32), Array([[1, 2, 7],
+             [2, 7, 8]], dtype=int32))
     """
     (c,) = promote("hankel", c)
     if not get_aval(c).shape:
@@ -133,6 +142,14 @@ def circulant(c: ArrayLike) -> Array:
 
     Args:
       c: the first columns, of shape (..., n).
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.linalg.circulant(pnp.array([1, 2, 3]))
+      Array([[1, 3, 2],
+             [2, 1, 3],
+             [3, 2, 1]], dtype=int32)
     """
     (c,) = _vectors("circulant", c)
     n = get_aval(c).shape[-1]
@@ -147,6 +164,14 @@ def companion(a: ArrayLike) -> Array:
 
     Raises:
       ValueError: there are fewer than two coefficients.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.linalg.companion(pnp.array([1, -6, 11, -6]))
+      Array([[  6., -11.,   6.],
+             [  1.,   0.,   0.],
+             [  0.,   1.,   0.]], dtype=float32)
     """
     a = asarray(inexact("companion", a)[0])
     n = get_aval(a).shape[-1] if get_aval(a).shape else 0
@@ -174,6 +199,13 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
 
     Raises:
       ValueError: `n` is not positive, `a` is empty or of rank 0, or `mode` is unknown.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> a = px.scipy.linalg.convolution_matrix(pnp.array([1, 10]), 3)
+      >>> a @ pnp.array([1, 2, 3]), pnp.convolve(pnp.array([1, 10]), pnp.array([1, 2, 3]))
+      (Array([ 1, 12, 23, 30], dtype=int32), Array([ 1., 12., 23., 30.], dtype=float32))
     """
     n = integer("convolution_matrix", "n", n)
     (a,) = promote("convolution_matrix", a)
@@ -205,6 +237,14 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
 
     Raises:
       ValueError: `s` is not shorter by one than `f`, or is empty.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.linalg.leslie(pnp.array([0.0, 2.0, 1.0]), pnp.array([0.5, 0.25]))
+      Array([[0.  , 2.  , 1.  ],
+             [0.5 , 0.  , 0.  ],
+             [0.  , 0.25, 0.  ]], dtype=float32)
     """
     sizes = aval_of("leslie", f, "f").shape, aval_of("leslie", s, "s").shape
     if not all(sizes) or sizes[0][-1] != sizes[1][-1] + 1 or not sizes[1][-1]:
@@ -219,6 +259,14 @@ def fiedler(a: ArrayLike) -> Array:
 
     Args:
       a: an array of shape (..., n).
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.linalg.fiedler(pnp.array([1, 4, 9]))
+      Array([[0, 3, 8],
+             [3, 0, 5],
+             [8, 5, 0]], dtype=int32)
     """
     (a,) = _vectors("fiedler", a)
     return absolute(a[..., :, None] - a[..., None, :])
@@ -235,6 +283,14 @@ def fiedler_companion(a: ArrayLike) -> Array:
 
     Raises:
       ValueError: there are no coefficients.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.linalg.fiedler_companion(pnp.array([1.0, -6.0, 11.0, -6.0]))
+      Array([[  6., -11.,   1.],
+             [  1.,   0.,   0.],
+             [  0.,   6.,   0.]], dtype=float32)
     """
     a = asarray(inexact("fiedler_companion", a)[0])
     shape = get_aval(a).shape
@@ -271,6 +327,19 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
 
     Raises:
       ValueError: `n` is not a power of 2.
+
+    Examples:
+      >>> import primax as px
+      >>> h = px.scipy.linalg.hadamard(4)
+      >>> h @ h.T
+      Array([[4, 0, 0, 0],
+             [0, 4, 0, 0],
+             [0, 0, 4, 0],
+             [0, 0, 0, 4]], dtype=int32)
+      >>> px.scipy.linalg.hadamard(3)
+      Traceback (most recent call last):
+          ...
+      ValueError: hadamard: n must be a power of 2, got 3
     """
     n = _size("hadamard", n)
     if n & (n - 1):
@@ -291,6 +360,11 @@ def helmert(n: int, full: bool = False) -> Array:
     Args:
       n: the size, at least 1.
       full: whether to return the first row too.
+
+    Examples:
+      >>> import primax as px
+      >>> px.scipy.linalg.helmert(3).shape, px.scipy.linalg.helmert(3, full=True).shape
+      ((2, 3), (3, 3))
     """
     n = _size("helmert", n)
     rows = np.tril(np.ones((n, n)), -1) - np.diag(np.arange(n))
@@ -305,6 +379,12 @@ def hilbert(n: int) -> Array:
 
     Args:
       n: the size.
+
+    Examples:
+      >>> import primax as px
+      >>> px.scipy.linalg.hilbert(2)
+      Array([[1.        , 0.5       ],
+             [0.5       , 0.33333334]], dtype=float32)
     """
     places = np.arange(_size("hilbert", n, 0))
     return asarray(1.0 / (places[:, None] + places + 1), float)
@@ -315,6 +395,12 @@ def invhilbert(n: int) -> Array:
 
     Args:
       n: the size.
+
+    Examples:
+      >>> import primax as px
+      >>> px.scipy.linalg.invhilbert(2)
+      Array([[ 4., -6.],
+             [-6., 12.]], dtype=float32)
     """
     n = _size("invhilbert", n, 0, _LAST_INVHILBERT)
     rows = [
@@ -357,6 +443,15 @@ def pascal(n: int, kind: str | None = None) -> Array:
     Args:
       n: the size.
       kind: "symmetric" or None; "lower" or "upper" for the factors.
+
+    Examples:
+      >>> import primax as px
+      >>> px.scipy.linalg.pascal(3), px.scipy.linalg.pascal(3, kind="lower")
+      (Array([[1., 1., 1.],
+             [1., 2., 3.],
+             [1., 3., 6.]], dtype=float32), Array([[1., 0., 0.],
+             [1., 1., 0.],
+             [1., 2., 1.]], dtype=float32))
     """
     return _pascal("pascal", n, kind, 1)
 
@@ -366,6 +461,13 @@ def invpascal(n: int, kind: str | None = None) -> Array:
 
     Args:
       n, kind: see `pascal`.
+
+    Examples:
+      >>> import primax as px
+      >>> px.scipy.linalg.invpascal(3)
+      Array([[ 3., -3.,  1.],
+             [-3.,  5., -2.],
+             [ 1., -2.,  1.]], dtype=float32)
     """
     return _pascal("invpascal", n, kind, -1)
 
@@ -380,6 +482,12 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
 
     Raises:
       ValueError: `scale` is unknown, or `dtype` is not complex.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> abs(px.scipy.linalg.dft(4) @ pnp.ones(4)).round(), px.scipy.linalg.dft(4, scale="n").dtype
+      (Array([4., 0., 0., 0.], dtype=float32), dtype('complex64'))
     """
     n = _size("dft", n, 0)
     if dtype is not None and numpy_dtype("dft", "dtype", dtype).kind != "c":

@@ -121,7 +121,15 @@ def correlate2d(
     fillvalue: ArrayLike = 0,
     precision: PrecisionLike = None,
 ) -> Array:
-    """The correlation of two arrays of rank 2; see `convolve2d`."""
+    """The correlation of two arrays of rank 2; see `convolve2d`.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.signal.correlate2d(pnp.array([[1.0, 2.0], [3.0, 4.0]]), pnp.array([[1.0, 10.0]]), mode="valid")
+      Array([[21.],
+             [43.]], dtype=float32)
+    """
     in1, in2 = _images("correlate2d", in1, in2, mode)
     return _bounded("correlate2d", in1, _reversed(conjugate(in2)), mode, boundary, fillvalue, precision)
 

@@ -99,6 +99,13 @@ def csd(
 
     The shorter signal is padded with zeros. The other axes broadcast. If `y` is None, the result is the power spectrum
     of x, as real numbers.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> frequencies, power = px.scipy.signal.csd(pnp.ones(8), pnp.ones(8), nperseg=8)
+      >>> frequencies, power.dtype
+      (Array([0.   , 0.125, 0.25 , 0.375, 0.5  ], dtype=float32), dtype('complex64'))
     """
     options = (fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
     return _power("csd", x, y, *options)

@@ -395,13 +395,26 @@ def bicgstab(
     return _solve("bicgstab", _bicgstab, A, b, x0, tol, atol, maxiter, M, False)
 
 
-bicgstab.__doc__ = "Solve A x = b by stabilized biconjugate gradients." + _ARGS.format(
-    condition="",
-    restart="",
-    steps="steps",
-    method="",
-    info=_INFO,
-    source='H. A. van der Vorst, "Bi-CGSTAB" (1992)',
+bicgstab.__doc__ = (
+    "Solve A x = b by stabilized biconjugate gradients."
+    + _ARGS.format(
+        condition="",
+        restart="",
+        steps="steps",
+        method="",
+        info=_INFO,
+        source='H. A. van der Vorst, "Bi-CGSTAB" (1992)',
+    )
+    + """
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> a = pnp.array([[2.0, 1.0], [0.0, 4.0]])
+      >>> x, _ = px.scipy.sparse.linalg.bicgstab(lambda x: a @ x, pnp.array([3.0, 4.0]))
+      >>> x.round()
+      Array([1., 1.], dtype=float32)
+    """
 )
 
 
@@ -426,13 +439,26 @@ def gmres(
     return _solve("gmres", method, A, b, x0, tol, atol, maxiter, M, False)
 
 
-gmres.__doc__ = "Solve A x = b by generalized minimal residuals." + _ARGS.format(
-    condition="",
-    restart="      restart: how many vectors the Krylov space has, before it is built anew.\n",
-    steps="Krylov spaces",
-    info=_INFO,
-    method="""      solve_method: "batched" for least squares once the space is built, or "incremental" for rotations on
-        the way, which end early.
+gmres.__doc__ = (
+    "Solve A x = b by generalized minimal residuals."
+    + _ARGS.format(
+        condition="",
+        restart="      restart: how many vectors the Krylov space has, before it is built anew.\n",
+        steps="Krylov spaces",
+        info=_INFO,
+        method="""      solve_method: "batched" for least squares once the space is built, or "incremental" for
+        rotations on the way, which end early.
 """,
-    source='Y. Saad and M. H. Schultz, "GMRES" (1986)',
+        source='Y. Saad and M. H. Schultz, "GMRES" (1986)',
+    )
+    + """
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> b = {"a": pnp.array([2.0]), "b": pnp.array([4.0])}  # vectors may have any structure
+      >>> x, _ = px.scipy.sparse.linalg.gmres(lambda x: {"a": 2 * x["a"], "b": 4 * x["b"]}, b)
+      >>> px.tree.map(pnp.round, x)
+      {'a': Array([1.], dtype=float32), 'b': Array([1.], dtype=float32)}
+    """
 )

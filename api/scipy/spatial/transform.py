@@ -403,7 +403,16 @@ class Rotation(NamedTuple):
 
 
 class Slerp(NamedTuple):
-    """Spherical linear interpolation between rotations at given times; create it by `Slerp.init`."""
+    """Spherical linear interpolation between rotations at given times; create it by `Slerp.init`.
+
+    Examples:
+      >>> import primax.numpy as pnp
+      >>> from primax.scipy.spatial.transform import Rotation, Slerp
+      >>> turns = Rotation.from_euler("z", pnp.array([0.0, 90.0]), degrees=True)
+      >>> slerp = Slerp.init(pnp.array([0.0, 1.0]), turns)
+      >>> slerp(pnp.array([0.5])).as_euler("xyz", degrees=True).round()
+      Array([[ 0.,  0., 45.]], dtype=float32)
+    """
 
     times: Any
     timedelta: Any

@@ -36,6 +36,12 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
     Raises:
       TypeError: an argument is complex, or the shapes do not broadcast.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.special.betainc(2.0, 3.0, pnp.array([0.0, 1.0]))
+      Array([0., 1.], dtype=float32)
     """
     return regularized_incomplete_beta_p.bind(*real("betainc", a, b, x))
 
@@ -49,6 +55,11 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
 
     Raises:
       TypeError: an argument is complex, or the shapes do not broadcast.
+
+    Examples:
+      >>> import primax as px
+      >>> px.scipy.special.betaln(1.0, 1.0), px.scipy.special.betaln(1e3, 1e3) < -1000  # the function underflows
+      (Array(0., dtype=float32, weak_type=True), Array(True, dtype=bool, weak_type=True))
     """
     return _betaln(*_reflected(*real("betaln", a, b))[:2])
 
@@ -125,6 +136,11 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
 
     Raises:
       TypeError: an argument is complex, or the shapes do not broadcast.
+
+    Examples:
+      >>> import primax as px
+      >>> abs(px.scipy.special.beta(2.0, 3.0) - 1 / 12) < 1e-6, px.scipy.special.beta(1.0, 0.0)
+      (Array(True, dtype=bool), Array(inf, dtype=float32))
     """
     a, b, reflected = _reflected(*real("beta", a, b))
     sign = gammasgn(a) * gammasgn(b) * gammasgn(a + b)
@@ -142,6 +158,11 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
 
     Raises:
       TypeError: an argument is complex, or the shapes do not broadcast.
+
+    Examples:
+      >>> import primax as px
+      >>> px.scipy.special.poch(3.0, 2.0).round(), px.scipy.special.poch(3.0, 0.0)
+      (Array(12., dtype=float32), Array(1., dtype=float32))
     """
     z, m = real("poch", z, m)
     return _poch(z, m).astype(get_aval(z).dtype)
@@ -195,6 +216,12 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     Args:
       N, k: real arrays or numbers, of shapes that broadcast together.
       repetition: whether a thing may be chosen several times.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.special.comb(pnp.array([5, 3]), 2).round(), px.scipy.special.comb(2, 5)
+      (Array([10.,  3.], dtype=float32), Array(0., dtype=float32, weak_type=True))
     """
     N, k = real("comb", N, k)
     if repetition:

@@ -121,6 +121,11 @@ def loggamma(x: ArrayLike) -> Array:
       TypeError: `x` is not an array.
 
     Source: D. E. G. Hare, "Computing the principal branch of log-Gamma" (1997).
+
+    Examples:
+      >>> import primax as px
+      >>> px.scipy.special.loggamma(-0.5), px.scipy.special.loggamma(-0.5 + 0j).imag.round()
+      (Array(nan, dtype=float32, weak_type=True), Array(-3., dtype=float32, weak_type=True))
     """
     (x,) = inexact("loggamma", x)
     return _complex_program(x) if dtypes.is_complex(get_aval(x).dtype) else _real_program(x)

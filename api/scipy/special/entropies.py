@@ -44,6 +44,13 @@ def expit(x: ArrayLike) -> Array:
 
     Args:
       x: arrays or numbers.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> px.scipy.special.expit(pnp.array([0, 100, -np.inf]))
+      Array([0.5, 1. , 0. ], dtype=float32)
     """
     return logistic_p.bind(*inexact("expit", x), accuracy=None)
 
@@ -54,6 +61,12 @@ def logit(x: ArrayLike) -> Array:
 
     Args:
       x: arrays or numbers.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.special.logit(pnp.array([0.5, 0.0, 1.0, 2.0]))
+      Array([  0., -inf,  inf,  nan], dtype=float32)
     """
     return _logit(*inexact("logit", x))
 
@@ -104,6 +117,12 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
 
     Raises:
       TypeError: the shapes do not broadcast.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.special.xlog1py(pnp.array([0.0, 2.0]), pnp.array([-1.0, 0.0]))
+      Array([0., 0.], dtype=float32)
     """
     return _xlog1py(*inexact("xlog1py", x, y))
 
@@ -159,6 +178,12 @@ def entr(x: ArrayLike) -> Array:
 
     Args:
       x: real arrays or numbers.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.special.entr(pnp.array([0.0, -1.0])), px.grad(px.scipy.special.entr)(1.0)
+      (Array([  0., -inf], dtype=float32), Array(-1., dtype=float32, weak_type=True))
     """
     return _entr(*real("entr", x))
 
@@ -192,6 +217,12 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
 
     Args:
       p, q: real arrays or numbers, of shapes that broadcast together.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.special.rel_entr(pnp.array([0.0, 1.0, -1.0]), pnp.array([2.0, 1.0, 1.0]))
+      Array([ 0.,  0., inf], dtype=float32)
     """
     return _rel_entr(*real("rel_entr", p, q))
 
@@ -286,6 +317,12 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
 
     Args:
       p, q: real arrays or numbers, of shapes that broadcast together.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.special.kl_div(pnp.array([0.0, 1.0, 1.0]), pnp.array([2.0, 1.0, 0.0]))
+      Array([ 2.,  0., inf], dtype=float32)
     """
     p, q = real("kl_div", p, q)
     usual = (p > 0) & (q > 0) & (p < np.inf) & (q < np.inf)
@@ -302,6 +339,12 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
     Args:
       x, lmbda: real arrays or numbers, of shapes that broadcast together.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.special.boxcox(pnp.array([1.0, 3.0]), 1.0).round(), px.scipy.special.boxcox(1.0, 0.0)
+      (Array([0., 2.], dtype=float32), Array(0., dtype=float32))
     """
     return evaluated("boxcox", partial(_power, log, 0), x, lmbda)
 
@@ -312,6 +355,13 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
     Args:
       x, lmbda: real arrays or numbers, of shapes that broadcast together.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> x = pnp.float32(1e-10)
+      >>> px.scipy.special.boxcox1p(x, 2.0) == x  # accurate near 0
+      Array(True, dtype=bool)
     """
     return evaluated("boxcox1p", partial(_power, log1p, 0), x, lmbda)
 
@@ -381,6 +431,13 @@ def softmax(x: ArrayLike, /, *, axis: Axes | None = None) -> Array:
     Args:
       x: an array.
       axis: an axis, a sequence of axes, or None for all.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.special.softmax(pnp.array([[0.0, 0.0], [1000.0, 0.0]]), axis=1)
+      Array([[0.5, 0.5],
+             [1. , 0. ]], dtype=float32)
     """
     return softmax_(x, axis)
 
@@ -391,5 +448,11 @@ def log_softmax(x: ArrayLike, /, *, axis: Axes | None = None) -> Array:
     Args:
       x: an array.
       axis: an axis, a sequence of axes, or None for all.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.special.log_softmax(pnp.array([0.0, 1000.0]))
+      Array([-1000.,     0.], dtype=float32)
     """
     return log_softmax_(x, axis)

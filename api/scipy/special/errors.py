@@ -24,9 +24,28 @@ from primax.scipy.special.scaled_errors import bell, erfcx_of_positive
 
 __all__ = ["erf", "erfc", "erfinv", "log_ndtr", "ndtr", "ndtri"]
 
-erf = bound("erf", erf_p.bind, "x", "The error function.")
-erfc = bound("erfc", erfc_p.bind, "x", "1 - erf(x), accurate where the result is small.")
-erfinv = bound("erfinv", erf_inv_precise, "x", "The inverse of the error function.")
+erf = bound(
+    "erf",
+    erf_p.bind,
+    "x",
+    "The error function.",
+    ">>> special.erf(pnp.array([0, 10, -10]))\nArray([ 0.,  1., -1.], dtype=float32)",
+)
+erfc = bound(
+    "erfc",
+    erfc_p.bind,
+    "x",
+    "1 - erf(x), accurate where the result is small.",
+    ">>> special.erfc(5.0) > 0, 1 - special.erf(5.0)\n"
+    "(Array(True, dtype=bool, weak_type=True), Array(0., dtype=float32, weak_type=True))",
+)
+erfinv = bound(
+    "erfinv",
+    erf_inv_precise,
+    "x",
+    "The inverse of the error function.",
+    ">>> special.erfinv(pnp.array([0.0, 1.0, 2.0]))\nArray([ 0., inf, nan], dtype=float32)",
+)
 
 _LOG_TWO_PI = _log(2 * pi)
 _DENSITY_AT_ZERO = 1 / sqrt(2 * pi)
@@ -68,6 +87,12 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
 
     Raises:
       ValueError: `series_order` is not in [0, 30].
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.special.log_ndtr(pnp.array([-40.0, 40.0])) > -1000, px.scipy.special.ndtr(-40.0)
+      (Array([ True,  True], dtype=bool), Array(0., dtype=float32))
     """
     series_order = integer("log_ndtr", "series_order", series_order)
     if not 0 <= series_order <= 30:
@@ -117,6 +142,12 @@ def ndtri(p: ArrayLike) -> Array:
 
     Args:
       p: real arrays or numbers from 0 to 1.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.special.ndtri(pnp.array([0.5, 0.0, 1.0, 2.0]))
+      Array([  0., -inf,  inf,  nan], dtype=float32)
     """
     return evaluated("ndtri", _ndtri, p)
 

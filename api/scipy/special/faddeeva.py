@@ -41,6 +41,13 @@ def dawsn(x: ArrayLike) -> Array:
       TypeError: `x` is complex or not an array.
 
     Source: Chebyshev series up to 4 and above; NIST DLMF 7.2.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> px.scipy.special.dawsn(pnp.array([0.0, np.inf])), px.grad(px.scipy.special.dawsn)(0.0)
+      (Array([0., 0.], dtype=float32), Array(1., dtype=float32, weak_type=True))
     """
     return evaluated("dawsn", _dawsn_program, x)
 
@@ -107,6 +114,12 @@ def erfcinv(y: ArrayLike) -> Array:
 
     Raises:
       TypeError: `y` is complex or not an array.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.special.erfcinv(pnp.array([1.0, 0.0, 2.0])), px.scipy.special.erfcinv(pnp.float32(1e-30)) < 9
+      (Array([  0.,  inf, -inf], dtype=float32), Array(True, dtype=bool))
     """
     return evaluated("erfcinv", _erfcinv_program, y)
 

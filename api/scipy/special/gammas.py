@@ -14,6 +14,8 @@ from primax.extend.provisional.arguments import integer
 from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import full_like, zeros_like
 from primax.numpy.division import power
+from primax.numpy.formulas import copysign
+from primax.numpy.predicates import signbit
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import cast, strong
 from primax.numpy.ranges import counted
@@ -25,6 +27,7 @@ from primax.plugins.arithmetic import complex_p
 from primax.plugins.custom_derivatives import custom_jvp
 from primax.plugins.special import digamma_p, igamma_p, igammac_p, lgamma_p, polygamma_p
 from primax.plugins.special.gamma import stirling
+from primax.plugins.structural import stop_gradient
 from primax.scipy.special.operands import bound, inexact, real, tangent_of
 
 __all__ = [
@@ -38,10 +41,29 @@ __all__ = [
     "multigammaln",
 ]
 
-gammaln = bound("gammaln", lgamma_p.bind, "x", "The logarithm of the absolute value of the gamma function.")
-gammainc = bound("gammainc", igamma_p.bind, "a, x", "The regularized lower incomplete gamma function.")
+gammaln = bound(
+    "gammaln",
+    lgamma_p.bind,
+    "x",
+    "The logarithm of the absolute value of the gamma function.",
+    ">>> special.gammaln(pnp.array([1.0, 0.0, -1.0])), special.gammaln(100.0) > 300\n"
+    "(Array([ 0., inf, inf], dtype=float32), Array(True, dtype=bool, weak_type=True))",
+)
+gammainc = bound(
+    "gammainc",
+    igamma_p.bind,
+    "a, x",
+    "The regularized lower incomplete gamma function.",
+    ">>> special.gammainc(pnp.array([[1.0], [2.0]]), pnp.array([0.0, pnp.inf]))\n"
+    "Array([[0., 1.],\n       [0., 1.]], dtype=float32)",
+)
 gammaincc = bound(
-    "gammaincc", igammac_p.bind, "a, x", "The regularized upper incomplete gamma function, 1 - gammainc(a, x)."
+    "gammaincc",
+    igammac_p.bind,
+    "a, x",
+    "The regularized upper incomplete gamma function, 1 - gammainc(a, x).",
+    ">>> special.gammaincc(1.0, 50.0) > 0, 1 - special.gammainc(1.0, 50.0)\n"
+    "(Array(True, dtype=bool, weak_type=True), Array(0., dtype=float32, weak_type=True))",
 )
 
 
@@ -54,6 +76,12 @@ def digamma(x: ArrayLike) -> Array:
 
     Raises:
       TypeError: `x` is complex.
+
+    Examples:
+      >>> import primax as px
+      >>> import numpy as np
+      >>> abs(px.scipy.special.digamma(1.0) + np.euler_gamma) < 1e-6, px.scipy.special.digamma(0.0)
+      (Array(True, dtype=bool, weak_type=True), Array(-inf, dtype=float32, weak_type=True))
     """
     (x,) = real("digamma", x)
     zero = x == 0
@@ -69,6 +97,12 @@ def gammasgn(x: ArrayLike) -> Array:
 
     Raises:
       TypeError: `x` is complex.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.special.gammasgn(pnp.array([2.5, -0.5, -1.5, -1.0]))
+      Array([ 1., -1.,  1., nan], dtype=float32)
     """
     (x,) = real("gammasgn", x)
     whole = floor(x)
@@ -160,12 +194,14 @@ def _complex_gamma(z: Any) -> Array:
 
 def sine_and_growth(x: Any, y: Any) -> tuple[Array, Array]:
     """sin(pi (x + i y)) as a factor and the exponent of another, which grows with y; both complex."""
-    below = y < 0
-    size = pi * where(below, -y, y)
-    angle = pi * (x - 2 * rint(x / 2))
+    size = pi * where(signbit(y), -y, y)
+    turn = x - 2 * rint(x / 2)
+    angle = pi * turn
     decay = exp(-2 * size)
-    odd = -expm1(-2 * size) * where(below, -0.5, 0.5)
-    return complex_p.bind(0.5 * sin(angle) * (1 + decay), cos(angle) * odd), _as_complex(size)
+    odd = -expm1(-2 * size) * copysign(0.5, y)
+    cosine = cos(angle)  # exactly 0 at half a turn, where its sign decides on which side of a branch the sine is
+    cosine = cosine - stop_gradient(where(absolute(turn) == 0.5, cosine, 0.0))
+    return complex_p.bind(0.5 * sin(angle) * (1 + decay), cosine * odd), _as_complex(size)
 
 
 def _as_complex(x: Any) -> Array:
@@ -309,6 +345,11 @@ def multigammaln(a: ArrayLike, d: SupportsIndex) -> Array:
 
     Raises:
       TypeError: `a` is complex.
+
+    Examples:
+      >>> import primax as px
+      >>> abs(px.scipy.special.multigammaln(3.0, 1) - px.scipy.special.gammaln(3.0)) < 1e-6
+      Array(True, dtype=bool)
     """
     d = integer("multigammaln", "d", d)
     (a,) = real("multigammaln", a)
@@ -327,6 +368,12 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
 
     Raises:
       NotImplementedError: `exact` is true.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.special.factorial(pnp.array([5, 0, -1])).round()
+      Array([120.,   1.,   0.], dtype=float32)
     """
     if exact:
         raise NotImplementedError("factorial: exact must be False")

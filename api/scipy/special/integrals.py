@@ -130,6 +130,11 @@ def expi(x: ArrayLike) -> Array:
       TypeError: `x` is complex or not an array.
 
     Source: NIST DLMF 6.6.1 up to 6, Chebyshev series above.
+
+    Examples:
+      >>> import primax as px
+      >>> px.scipy.special.expi(0.0), px.scipy.special.expi(1.0) > 0
+      (Array(-inf, dtype=float32), Array(True, dtype=bool))
     """
     return evaluated("expi", _expi_program, x)
 
@@ -201,6 +206,12 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
       TypeError: an argument is complex or not an array, or the shapes do not broadcast.
 
     Source: NIST DLMF 8.19.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.special.expn(pnp.array([1, 2, 3]), 0.0)
+      Array([inf, 1. , 0.5], dtype=float32)
     """
     (x,), (n,) = real_operands("expn", x), real_operands("expn", n)
     order = cast(lax.stop_gradient(pnp.trunc(n)), get_aval(x).dtype)
@@ -273,6 +284,14 @@ def sici(x: ArrayLike) -> tuple[Any, Any]:
       TypeError: `x` is complex or not an array.
 
     Source: NIST DLMF 6.6 up to 4, 6.5 with Chebyshev series above.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> sine, cosine = px.scipy.special.sici(pnp.array([0.0, np.inf]))
+      >>> cosine, abs(sine[1] - np.pi / 2) < 1e-6
+      (Array([-inf,   0.], dtype=float32), Array(True, dtype=bool))
     """
     return evaluated("sici", _sici_program, x)
 
@@ -345,6 +364,13 @@ def fresnel(x: ArrayLike) -> tuple[Any, Any]:
       TypeError: `x` is complex or not an array.
 
     Source: NIST DLMF 7.6 up to 1.5, 7.5 with Chebyshev series above.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> import numpy as np
+      >>> px.scipy.special.fresnel(pnp.array([0.0, np.inf]))
+      (Array([0. , 0.5], dtype=float32), Array([0. , 0.5], dtype=float32))
     """
     return evaluated("fresnel", _fresnel_program, x)
 
@@ -400,5 +426,11 @@ def spence(x: ArrayLike) -> Array:
       TypeError: `x` is complex or not an array.
 
     Source: NIST DLMF 25.12.
+
+    Examples:
+      >>> import primax as px
+      >>> import numpy as np
+      >>> px.scipy.special.spence(1.0), abs(px.scipy.special.spence(0.0) - np.pi**2 / 6) < 1e-5
+      (Array(0., dtype=float32), Array(True, dtype=bool))
     """
     return evaluated("spence", _spence_program, x)

@@ -14,6 +14,7 @@ from primax.extend.interpreters import ad
 from primax.extend.provisional.arguments import rename
 from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.creation import asarray
+from primax.numpy.examples import examples
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import broadcast, promote
 from primax.numpy.ufuncs import to_inexact
@@ -54,7 +55,7 @@ def epsilon(x: Any) -> float:
     return float(dtypes.finfo(get_aval(x).dtype).eps)
 
 
-def bound(name: str, bind: Callable[..., Array], names: str, sentence: str) -> Callable[..., Array]:
+def bound(name: str, bind: Callable[..., Array], names: str, sentence: str, example: str) -> Callable[..., Array]:
     """Create a function that promotes and broadcasts its real operands.
 
     Args:
@@ -62,6 +63,7 @@ def bound(name: str, bind: Callable[..., Array], names: str, sentence: str) -> C
       bind: the function of promoted operands, such as the method `bind` of a primitive.
       names: the names of its arguments.
       sentence: the first line of its docstring.
+      example: the example of its docstring, after the imports of `primax.scipy.special` and of `primax.numpy` as `pnp`.
     """
 
     @one_program("")
@@ -78,6 +80,7 @@ def bound(name: str, bind: Callable[..., Array], names: str, sentence: str) -> C
     function.__doc__ = (
         f"{sentence}\n\n    Args:\n      {names}: real arrays or numbers, of shapes that broadcast together; integers "
         "are\n        converted to a floating dtype.\n\n    Raises:\n      TypeError: an argument is complex, or not "
-        "an array or a number; or the shapes do not broadcast.\n    "
+        "an array or a number; or the shapes do not broadcast.\n"
+        + examples(f">>> import primax.numpy as pnp\n>>> from primax.scipy import special\n{example}")
     )
     return function

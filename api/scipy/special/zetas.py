@@ -37,6 +37,12 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
 
     Raises:
       TypeError: an argument is complex, or the shapes do not broadcast.
+
+    Examples:
+      >>> import primax as px
+      >>> import numpy as np
+      >>> abs(px.scipy.special.polygamma(1, 1.0) - np.pi**2 / 6) < 1e-5
+      Array(True, dtype=bool, weak_type=True)
     """
     n, x = real("polygamma", n, x)
     order_is_even, at_zero = n % 2 == 0, (n == 0) & (x == 0)
@@ -55,6 +61,14 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
 
     Raises:
       TypeError: an argument is complex, or the shapes do not broadcast.
+
+    Examples:
+      >>> import primax as px
+      >>> import numpy as np
+      >>> abs(px.scipy.special.zeta(2.0) - np.pi**2 / 6) < 1e-5, px.scipy.special.zeta(1.0)
+      (Array(True, dtype=bool, weak_type=True), Array(inf, dtype=float32, weak_type=True))
+      >>> (px.scipy.special.zeta(2.0) - px.scipy.special.zeta(2.0, 2.0)).round()  # the first term
+      Array(1., dtype=float32, weak_type=True)
     """
     if q is None:
         return _riemann(*real("zeta", x))
@@ -128,6 +142,11 @@ def bernoulli(n: int) -> Array:
 
     Raises:
       ValueError: `n` is negative.
+
+    Examples:
+      >>> import primax as px
+      >>> px.scipy.special.bernoulli(4)[:2], px.scipy.special.bernoulli(4).shape
+      (Array([ 1. , -0.5], dtype=float32), (5,))
     """
     n = integer("bernoulli", "n", n)
     if n < 0:

@@ -106,7 +106,15 @@ wrapcauchy = Continuous(
 
 
 class multinomial:
-    """The multinomial distribution, of counts of several outcomes."""
+    """The multinomial distribution, of counts of several outcomes.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> pmf = px.scipy.stats.multinomial.pmf
+      >>> pmf(pnp.array([1, 1]), 2, pnp.array([0.5, 0.5])).round(1), pmf(pnp.array([1, 2]), 2, pnp.array([0.5, 0.5]))
+      (Array(0.5, dtype=float32), Array(0., dtype=float32))
+    """
 
     @staticmethod
     def logpmf(x: Any, n: Any, p: Any) -> Array:

@@ -29,7 +29,15 @@ __all__ = ["dirichlet", "multivariate_normal"]
 
 
 class multivariate_normal:
-    """The normal distribution of vectors."""
+    """The normal distribution of vectors.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> pdf = px.scipy.stats.multivariate_normal.pdf
+      >>> pdf(pnp.zeros((3, 2)), pnp.zeros(2), pnp.eye(2)).shape, pdf(0.0, 0.0, 1.0).shape
+      ((3,), ())
+    """
 
     @staticmethod
     def logpdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: None = None) -> Array:
@@ -70,7 +78,14 @@ class multivariate_normal:
 
 
 class dirichlet:
-    """The Dirichlet distribution, of vectors of nonnegative numbers with sum 1."""
+    """The Dirichlet distribution, of vectors of nonnegative numbers with sum 1.
+
+    Examples:
+      >>> import primax as px
+      >>> import primax.numpy as pnp
+      >>> px.scipy.stats.dirichlet.pdf(pnp.array([0.5, 0.6]), pnp.array([1.0, 1.0]))  # outside, since the sum is not 1
+      Array(0., dtype=float32)
+    """
 
     @staticmethod
     def logpdf(x: Any, alpha: Any) -> Array:

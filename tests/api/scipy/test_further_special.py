@@ -77,6 +77,10 @@ def test_complex_functions_are_those_of_scipy():
     close(special.loggamma(w.astype(np.complex64))[:-3], scipy_special.loggamma(w)[:-3], 1e-4)
     assert special.wofz(np.float16(0.5)).dtype == np.complex64
     assert special.loggamma(2.0).weak_type
+    halves = np.array([complex(x, y) for x in (-0.5, -1.5, -2.5, -4.5) for y in (-1e-3, -0.0, 0.0, 1e-3)])
+    close(special.loggamma(halves.astype(np.complex64)), scipy_special.loggamma(halves), 1e-4)
+    with px.enable_x64(True):
+        close(special.loggamma(halves), scipy_special.loggamma(halves), 1e-12)
 
 
 def test_functions_of_several_numbers_are_those_of_scipy():
