@@ -284,8 +284,7 @@ class NamedSharding(BaseSharding):
       ValueError: `spec` names an axis that the mesh does not have, or an axis twice.
 
     >>> import primax as px
-    >>> mesh = px.sharding.Mesh(px.devices()[:1], "data")
-    >>> px.NamedSharding(mesh, px.P("data")).shard_shape((8, 3))
+    >>> px.NamedSharding(px.sharding.Mesh(px.devices()[:1], "data"), px.P("data")).shard_shape((8, 3))
     (8, 3)
     """
 
