@@ -14,7 +14,7 @@ from primax.plugins.state import AbstractRef, discharge
 
 FILE = ROOT / "docs" / "images" / "discharge.svg"
 
-_WIDTH, _BOX, _ROW, _TOP, _HEIGHT = 640, 490, 52, 60, 32
+_WIDTH, _LEFT, _BOX, _ROW, _TITLE, _HEIGHT = 640, 75, 490, 48, 44, 30
 
 
 def update(ref: Any, x: Any) -> Any:
@@ -55,29 +55,33 @@ def uses(program: ClosedJaxpr) -> list[tuple[int, int, Any]]:
     return found
 
 
-def column(program: ClosedJaxpr, left: int, title: str, contents: Any) -> list[str]:
+def panel(program: ClosedJaxpr, top: int, title: str, contents: Any) -> list[str]:
     """A box for each row; an arc for each use of a variable, bold for the reference and for its contents."""
-    middle = [_TOP + _ROW * i + _HEIGHT // 2 for i in range(len(program.jaxpr.eqns) + 2)]
-    parts = [f'<text class="title" x="{left}" y="34">{escape(title)}</text>']
+    middle = [top + _TITLE + _ROW * i + _HEIGHT // 2 for i in range(len(program.jaxpr.eqns) + 2)]
+    parts = [f'<text class="title" x="{_LEFT}" y="{top + 26}">{escape(title)}</text>']
     for start, end, var in uses(program):
         of_ref = type(var.aval) is AbstractRef
-        kind, edge, way = ("held", left, -1) if of_ref or var.aval == contents else ("value", left + _BOX, 1)
+        kind, edge, way = ("held", _LEFT, -1) if of_ref or var.aval == contents else ("value", _LEFT + _BOX, 1)
         reach = edge + way * (14 + 12 * (end - start))
         head = f"M{edge} {middle[end] - 5} l{way * 9} -4 v8 z"
         curve = f"M{edge} {middle[start] + 5} C{reach} {middle[start] + 5} {reach} {middle[end] - 5} "
         parts.append(f'<path class="{kind}" d="{curve}{edge + way * 8} {middle[end] - 5}"/>')
         parts.append(f'<path class="{kind} head" d="{head}"/>')
     for y, text in zip(middle, rows(program), strict=True):
-        parts.append(f'<rect x="{left}" y="{y - _HEIGHT // 2}" width="{_BOX}" height="{_HEIGHT}" rx="5"/>')
-        parts.append(f'<text x="{left + 10}" y="{y + 4}">{escape(text)}</text>')
+        parts.append(f'<rect x="{_LEFT}" y="{y - _HEIGHT // 2}" width="{_BOX}" height="{_HEIGHT}" rx="5"/>')
+        parts.append(f'<text x="{_LEFT + 10}" y="{y + 4}">{escape(text)}</text>')
     return parts
 
 
+def _bottom(program: ClosedJaxpr, top: int) -> int:
+    return top + _TITLE + _ROW * (len(program.jaxpr.eqns) + 2)
+
+
 def drawing() -> str:
-    """The drawing as SVG: the program of a function on the left, and on the right the one that is lowered."""
+    """The drawing as SVG: the program of a function, and below it the one that is lowered."""
     before, after = programs()
     contents = before.jaxpr.invars[0].aval.inner_aval
-    height = _TOP + _ROW * (max(len(before.jaxpr.eqns), len(after.jaxpr.eqns)) + 2)
+    middle, bottom = _bottom(before, 0), _bottom(after, _bottom(before, 0))
     style = (
         "svg{font:12px ui-monospace,monospace;color:#222;--paper:#fff;--edge:#456;--held:#c2410c;--value:#89a}"
         "@media (prefers-color-scheme:dark){"
@@ -89,11 +93,11 @@ def drawing() -> str:
     )
     parts = [
         f"<style>{style}</style>",
-        *column(before, 95, "before: a is a reference", contents),
-        *column(after, 95 + _WIDTH, "after: a is an array, and g has the new contents", contents),
+        *panel(before, 0, "before: a is a reference", contents),
+        *panel(after, middle, "after: a is an array, and g has the new contents", contents),
     ]
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * _WIDTH + 10} {height}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {bottom}" role="img" '
         'aria-label="A program that writes to a reference, and the program without references that is lowered">\n'
         + "\n".join(parts)
         + "\n</svg>\n"
