@@ -130,6 +130,11 @@ KEY = random.key(0)
         (lambda: pnp.pad(X, 1, mode="constnat"), NotImplementedError, "did you mean 'constant'?"),
         (lambda: lax.padtype_to_pads((4,), (2,), (1,), "SMAE"), RuntimeError, "did you mean 'SAME'?"),
         (lambda: KEY + 1, TypeError, "add: dtype key<fry> does not promote"),
+        (
+            lambda: pnp.stack([KEY, px.random.key(0, impl="rbg")]),
+            TypeError,
+            "stack: dtypes key<fry>, key<rbg> do not promote",
+        ),
         (lambda: -KEY, TypeError, "primax.random.split and fold_in make new keys"),
         (lambda: px.jit(lambda x: "text")(X), TypeError, "must be an array or a number: a value of type str"),
         (lambda: px.jit(lambda x: x)("text"), TypeError, "argument x must be an array or a number"),
