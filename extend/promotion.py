@@ -105,15 +105,11 @@ def least_upper_bound(mode: str, x64: bool, nodes: frozenset[Node]) -> Node:
         TypePromotionError: there is no such node; a `NoPromotionError` if a node has no other above it.
     """
     bounds = _upper_bounds(mode, x64)
-    if alone := [node for node in nodes if node not in bounds]:
-        alone.sort(key=_name)
-        many = len(alone) > 1
-        hint = getattr(alone[0], "how_to_compute", "")
-        raise NoPromotionError(
-            f"{called() or 'result_type'}: {'dtypes' if many else 'dtype'} {', '.join(map(_name, alone))} "
-            f"{'do' if many else 'does'} not promote to or from another dtype, and {'have' if many else 'has'} no "
-            f"arithmetic{hint and f'; {hint}'}"
-        )
+    if alone := sorted(nodes - bounds.keys(), key=_name):
+        hint, names = getattr(alone[0], "how_to_compute", ""), ", ".join(map(_name, alone))
+        subject, has = (f"dtypes {names} do", "have") if len(alone) > 1 else (f"dtype {names} does", "has")
+        text = f"{subject} not promote to or from another dtype, and {has} no arithmetic"
+        raise NoPromotionError(f"{called() or 'result_type'}: {text}{hint and f'; {hint}'}")
     common = frozenset.intersection(*(bounds[node] for node in nodes))
     for candidate in common:
         if common <= bounds[candidate]:
