@@ -463,7 +463,13 @@ def _update(what: str, ref: Any, index: Any, value: Any, wants_old: bool, add: b
         return out if wants_old else None
     before = contents(ref, owner)
     old = take(before, indices, operands) if wants_old else None
-    replace(ref, owner, put(before, indices, operands, value, add), what)
+    try:
+        new = put(before, indices, operands, value, add)
+    except ValueError:  # perhaps of a shape, which the message below names as that of the reference's elements
+        new = None
+    if new is None:
+        new = put(before, indices, operands, _fitted(what, ref, indices, operands, value), add)
+    replace(ref, owner, new, what)
     return old
 
 

@@ -414,6 +414,11 @@ def a_swap_in_an_array():
             "freeze was called on it",
         ),
         (lambda r: px.jit(lambda: px.freeze(r))(), ValueError, "freeze: a reference must be ended where it was made"),
+        (
+            lambda r: r.__setitem__(slice(2), np.ones(3, "f")),
+            ValueError,
+            "set: value must have the shape of the elements, (2,), or",
+        ),
         (lambda r: px.jit(px.freeze)(r), ValueError, "freeze: a reference must be ended where it was made, not inside"),
         (lambda r: px.grad(lambda s: s[0])(r), TypeError, "must not be an argument that is differentiated"),
         (lambda r: bool(r), TypeError, "a reference has no truth value"),
