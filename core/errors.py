@@ -241,7 +241,7 @@ class DeletedArrayError(RuntimeError):
       Traceback (most recent call last):
           ...
       primax.errors.DeletedArrayError: the array of type f32[2] was deleted (delete()) and has no value any more;
-      use what the computation returned, or keep a copy
+      use the results of the computation, or keep a copy
     """
 
 

@@ -228,8 +228,7 @@ class Jaxpr:
         """An empty list; an error if there are constvars, since only a `ClosedJaxpr` has their values."""
         if self.constvars:
             raise AttributeError(
-                f"Jaxpr: consts are not held by the program itself, which has {len(self.constvars)} constvars; "
-                "they are with the ClosedJaxpr that it is the jaxpr of"
+                f"Jaxpr: the values of its {len(self.constvars)} constvars are consts of the ClosedJaxpr of this jaxpr"
             )
         return []
 

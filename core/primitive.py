@@ -121,8 +121,7 @@ class Primitive(Generic[Result]):
             if value is self:
                 return _attribute, (self.module, attribute, f"{self.plugin}::{self.name}" if self.plugin else self.name)
         raise TypeError(
-            f"Primitive: {self.name} must be an attribute of the module that made it to be pickled, got none of "
-            f"{self.module!r}"
+            f"Primitive: to be pickled, {self.name} must be an attribute of its module, but is none of {self.module!r}"
         )
 
     def bind(self, /, *args: Any, **params: Any) -> Result:

@@ -93,7 +93,7 @@ def require_known(where: str, names: Iterable[str], known: Collection[str]) -> N
         listed = sorted(known) if isinstance(known, frozenset) else list(known)
         hint = nearest(unknown, listed)
         if hint and len(listed) > 40:
-            raise TypeError(f"{where} must be known ones, got {unknown!r}{hint}")
+            raise TypeError(f"{where} must be known names, got {unknown!r}{hint}")
         raise TypeError(f"{where} must be among {', '.join(listed)}, got {unknown!r}{hint}")
 
 

@@ -326,7 +326,7 @@ def _spread(saveable: Any, node: Any, path: str) -> Iterator[bool]:
         yield from [saveable] * node.num_leaves
         return
     if not isinstance(saveable, tuple | list | dict):
-        raise TypeError(f"vjp: saveable_args{path} must be a bool or a tuple of such, got {saveable!r}")
+        raise TypeError(f"vjp: saveable_args{path} must be a bool or a tuple of bools, got {saveable!r}")
     if node.node_data() is None:
         raise ValueError(f"vjp: saveable_args{path} must be a bool, which stands for one array, got {saveable!r}")
     try:

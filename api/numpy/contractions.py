@@ -276,8 +276,7 @@ def _parse(subscripts: str, shapes: list[tuple[int, ...]]) -> tuple[list[Labels]
     for label in output:
         if label not in known or output.count(label) > 1:
             raise ValueError(
-                f"einsum: a label of the result must be one of an operand's, and stand there once, got {label!r} in "
-                f"{subscripts!r}"
+                f"einsum: each label of the result must be a label of an operand, once, got {label!r} in {subscripts!r}"
             )
     return inputs, output
 

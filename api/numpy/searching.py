@@ -266,7 +266,7 @@ def ravel_multi_index(
     longest, count = max(sizes), prod(max(size, 1) for size in sizes)
     if count - 1 > dtypes.iinfo(result).max or longest > dtypes.iinfo(dtypes.default_int_dtype()).max:
         raise ValueError(
-            f"ravel_multi_index: dims must be those of an array whose positions {result} can tell, got {sizes}; "
+            f"ravel_multi_index: dims must be those of an array whose positions {result} can hold, got {sizes}; "
             f"a wider dtype can be given"
         )
     if dtypes.itemsize_bits(result) > dtypes.itemsize_bits(own):

@@ -65,7 +65,7 @@ def where(
             return nonzero(condition, size=size, fill_value=fill_value)
         raise ValueError("where: x and y must both be given or both be left out, got one of them")
     if size is not None or fill_value is not None:
-        raise ValueError(f"where: size and fill_value are for a condition alone, got {size} and {fill_value}")
+        raise ValueError(f"where: size and fill_value must be given only without x and y, got {size} and {fill_value}")
     for value, argument in ((condition, "condition"), (x, "x"), (y, "y")):
         aval_of("where", value, argument)
     return _chosen(condition, x, y)

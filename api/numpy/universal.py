@@ -373,7 +373,7 @@ class ufunc(Base):
         """
         if inplace:
             raise NotImplementedError(
-                f"{self.__name__}.at: inplace must be False, since arrays are immutable: use what is returned"
+                f"{self.__name__}.at: inplace must be False, since arrays are immutable: use the returned array"
             )
         a = asarray(a)
         if callable(self._at):

@@ -274,7 +274,7 @@ def _dataclass_fields(
     is_dataclass = dataclasses.is_dataclass(nodetype)
     if data is None or meta is None:
         if not is_dataclass:
-            raise TypeError(f"{who}: data_fields and meta_fields must be given, since it is no dataclass")
+            raise TypeError(f"{who}: data_fields and meta_fields must be given, since it is not a dataclass")
         kept = [field for field in dataclasses.fields(nodetype) if field.name not in drop]
         data = [field.name for field in kept if not field.metadata.get("static", False)]
         meta = [field.name for field in kept if field.metadata.get("static", False)]

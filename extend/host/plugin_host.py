@@ -274,8 +274,8 @@ class PluginHost:
         begun = [owner for owner in owners if owner in self._activation.begun]
         if begun and self._activation.registering is not None and begun[0].source != "built-in":
             raise RefusedError(
-                f"it extends {name_of_entry(made)} of plugin {begun[0].name!r}, which extends something of it; "
-                f"{begun[0].name!r} must first enter what is its own"
+                f"it extends {name_of_entry(made)} of plugin {begun[0].name!r}, which extends an entry of it; "
+                f"{begun[0].name!r} must enter its own entries first"
             )
         self._load_each([owner for owner in owners if owner not in begun])
         return getattr(made, "plugin", None) is not None or all(owner.state != "active" for owner in owners)

@@ -622,7 +622,7 @@ def find_primitive(primitives: Mapping[str, Primitive], name: str) -> Primitive 
     primitive = primitives.get(name)
     if primitive is not None and primitive.full_name:
         names = sorted(p.full_name for p in primitives.values() if p.name == name)
-        raise PluginError(f"primitive {name!r} may be {' or '.join(names)}: say which")
+        raise PluginError(f"primitive {name!r} is ambiguous: use one of {', '.join(names)}")
     return primitive
 
 

@@ -496,7 +496,7 @@ def deleted_error(b: Any) -> DeletedArrayError:
     reason = getattr(b, "reason", "was deleted or donated (donate_argnums)")
     return DeletedArrayError(
         f"the array of type {b.aval.str_short()} {reason} and has no value any more; "
-        "use what the computation returned, or keep a copy"
+        "use the results of the computation, or keep a copy"
     )
 
 

@@ -76,7 +76,7 @@ def debug_breakpoint(
         raise ValueError(f"debug.breakpoint: backend must be 'cli' or None, got {backend!r}")
     unknown = sorted(set(kwargs) - {"stdin", "stdout"})
     if unknown:
-        raise TypeError(f"debug.breakpoint: keywords must be stdin and stdout besides, got {', '.join(unknown)}")
+        raise TypeError(f"debug.breakpoint: keywords must be stdin or stdout, got {', '.join(unknown)}")
     if num_frames is not None:
         num_frames = integer("debug.breakpoint", "num_frames", num_frames)
         if num_frames < 0:

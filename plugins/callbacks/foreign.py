@@ -52,8 +52,8 @@ def _one_by_one(args: Any, dims: Any, *, vmap_method: str, **params: Any) -> tup
     size, moved = mapped_in_front(args, dims)
     if vmap_method == "sequential_unrolled" and is_symbolic_dim(size):
         raise ValueError(
-            f"ffi_call: vmap_method must be another than 'sequential_unrolled', such as 'sequential', for {size} "
-            f"elements, a symbolic number, in the call of {params['target_name']}"
+            f"ffi_call: vmap_method must not be 'sequential_unrolled' for {size} elements, a symbolic number, in the "
+            f"call of {params['target_name']}; use 'sequential'"
         )
     stacks = [x for x, dim in zip(moved, dims, strict=True) if dim is not None]
 

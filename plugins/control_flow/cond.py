@@ -85,7 +85,7 @@ def _operands(what: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, 
     if operand is _no_operand:
         return operands
     if operands:
-        raise TypeError(f"{what}: operand must not be given besides positional operands, got both")
+        raise TypeError(f"{what}: operand must not be given together with positional operands, got both")
     return (operand,)
 
 

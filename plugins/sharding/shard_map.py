@@ -323,9 +323,7 @@ def _checked_result(x: Any, spec: PartitionSpec, axes: Sequence[Any], checked: b
     for name, specified in (("unreduced", spec.unreduced), ("reduced", spec.reduced)):
         recorded = frozenset() if explicit is None else getattr(explicit, name).intersection(axes)
         if recorded != specified:
-            remedy = (
-                "lax.psum sums what is unreduced" if name == "unreduced" else "lax.pcast makes what is reduced vary"
-            )
+            remedy = "lax.psum sums unreduced values" if name == "unreduced" else "lax.pcast makes reduced values vary"
             raise ValueError(
                 f"{what}: out_specs of result {i} is {spec}, which must be {name} along the same axes as the result of "
                 f"type {aval.str_short()}; {remedy}, and lax.pcast(x, axis, to={name!r}) makes it {name}"

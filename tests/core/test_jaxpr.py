@@ -140,7 +140,7 @@ def test_an_open_program_tells_where_its_constants_are() -> None:
     assert program.consts == program.literals == []
     opened = Jaxpr([Var(F32)], [], [], [])
     assert not hasattr(opened, "consts")
-    with pytest.raises(AttributeError, match="has 1 constvars; they are with the ClosedJaxpr"):
+    with pytest.raises(AttributeError, match="values of its 1 constvars are consts of the ClosedJaxpr"):
         _ = opened.consts
 
 

@@ -180,7 +180,7 @@ def test_results_may_have_symbolic_sizes(library: Any) -> None:
     kind = px.ShapeDtypeStruct((n,), np.float32)
     with pytest.raises(px.errors.UnsupportedError, match=r"ffi_call: .* call test_scale without aliases"):
         px.export.export(px.jit(lambda x: twice(x, input_output_aliases={0: 0})))(kind)
-    with pytest.raises(ValueError, match=r"must be another than 'sequential_unrolled', .* for n elements"):
+    with pytest.raises(ValueError, match=r"must not be 'sequential_unrolled' for n elements"):
         px.export.export(px.jit(rows("sequential_unrolled")))(kind)
     with pytest.raises(px.XlaError, match=r"'test_scale' for the exported negative at .*test_ffi.py"):
         px.export.export(px.jit(negative))(px.ShapeDtypeStruct((3,), np.float32)).call(x[0])

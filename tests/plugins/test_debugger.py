@@ -96,7 +96,7 @@ def test_a_token_is_returned():
 def test_wrong_arguments_are_named():
     with pytest.raises(ValueError, match=r"debug.breakpoint: backend must be 'cli' or None, got 'web'"):
         px.debug.breakpoint(backend="web")
-    with pytest.raises(TypeError, match="keywords must be stdin and stdout besides, got file"):
+    with pytest.raises(TypeError, match="keywords must be stdin or stdout, got file"):
         px.debug.breakpoint(file=1)
     with pytest.raises(ValueError, match="num_frames"):
         px.debug.breakpoint(num_frames=-1)

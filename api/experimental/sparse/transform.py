@@ -148,7 +148,7 @@ def _reduced(self: _Sparsify, eqn: JaxprEqn, mat: BCOO) -> Any:
 @_Sparsify.rule(prim.concatenate_p)
 def _joined(self: _Sparsify, eqn: JaxprEqn, *operands: Any) -> Any:
     if not all(isinstance(operand, BCOO) for operand in operands):
-        raise NotImplementedError(f"sparsify: concatenate wants sparse arrays only, or dense ones only, got {operands}")
+        raise NotImplementedError(f"sparsify: concatenate takes either sparse or dense arrays, got both in {operands}")
     return bcoo_concatenate(operands, **eqn.params)
 
 

@@ -194,7 +194,7 @@ def detect(method: str | None) -> Place:
         )
     if not kind.is_present():
         raise RuntimeError(
-            f"distributed.initialize: cluster_detection_method must be how this process was started, got {method!r}, "
-            f"which is: {kind.__doc__}"
+            f"distributed.initialize: cluster_detection_method={method!r} must be the way in which this process was "
+            f"started; it is for: {kind.__doc__}"
         )
     return kind.place()

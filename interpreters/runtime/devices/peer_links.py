@@ -246,7 +246,7 @@ def _host(
                 _admit(server, present, count, versions, deadline)
                 missing = sorted(set(range(1, count)) - present.keys())
                 if missing and time.monotonic() >= deadline:
-                    raise RuntimeError(f"{_processes(missing)} did not come within {timeout:g} s")
+                    raise RuntimeError(f"{_processes(missing)} did not connect within {timeout:g} s")
                 for lines in present.values():
                     lines.send(missing=missing)
         started = start()
@@ -320,7 +320,7 @@ def _join(address: tuple[str, int], index: int, count: int, versions: str, timeo
         lines.close()
         time.sleep(0.1)
     if missing:
-        raise RuntimeError(f"distributed.initialize: {_processes(missing)} did not come within {timeout:g} s")
+        raise RuntimeError(f"distributed.initialize: {_processes(missing)} did not connect within {timeout:g} s")
     raise RuntimeError(
         f"distributed.initialize: process {index} could not reach {where}, within {timeout:g} s ({problem}); it has "
         "not started, has stopped waiting, or has another address"

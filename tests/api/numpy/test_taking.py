@@ -212,7 +212,7 @@ def test_positions_of_narrow_integers_are_raveled_in_the_dtype_of_the_result(mod
     wide = [x.astype(np.int64) for x in indices]
     assert found.dtype == np.int32
     np.testing.assert_array_equal(found, np.ravel_multi_index(wide, (20, 200), mode=mode))
-    with pytest.raises(ValueError, match=r"ravel_multi_index: dims must .* positions int8 can tell, got \(20, 200\)"):
+    with pytest.raises(ValueError, match=r"ravel_multi_index: dims must .* positions int8 can hold, got \(20, 200\)"):
         pnp.ravel_multi_index(indices, (20, 200), mode)
 
 

@@ -68,7 +68,7 @@ def test_register_dataclass_takes_a_plain_class_with_fields() -> None:
         def __init__(self, a: int, b: int) -> None:
             self.a, self.b = a, b
 
-    with pytest.raises(TypeError, match="must be given, since it is no dataclass"):
+    with pytest.raises(TypeError, match="must be given, since it is not a dataclass"):
         tree_util.register_dataclass(Plain)
     assert tree_util.register_dataclass(Plain, ["a"], ["b"]) is Plain
     assert tree.map(lambda x: x + 1, Plain(1, 2)).a == 2

@@ -157,7 +157,7 @@ def test_two_plugins_that_extend_each_other_say_who_must_do_what(site: Site) -> 
         _package(site, name, source)
     run = site.run("host.activate()", "print(*((r.name, r.state, r.reason) for r in host.records()), sep='\\n')")
     assert "'aaa', 'active'" in run.lines[0]
-    assert "'aaa' must first enter what is its own" in run.lines[1]
+    assert "'aaa' must enter its own entries first" in run.lines[1]
 
 
 WRITES = {

@@ -206,7 +206,7 @@ def test_primitives_are_found_by_short_and_full_names(make: Any, shared: Any) ->
     assert find_primitive(known, "beta::p") is second
     assert find_primitive(known, "q") is find_primitive(known, "beta::q") is third
     assert find_primitive(known, "gamma::p") is None
-    with pytest.raises(PluginError, match="primitive 'p' may be alpha::p or beta::p: say which"):
+    with pytest.raises(PluginError, match="primitive 'p' is ambiguous: use one of alpha::p, beta::p"):
         find_primitive(known, "p")
 
 

@@ -230,9 +230,9 @@ def test_one_operand_is_given_by_keyword():
     assert lax.cond(False, lambda _: 1, lambda _: 2, operand=None) == 2
     assert lax.switch(1, [up, down], operand=1.0) == 0.0
     assert lax.switch(0, [up], operand=1.0) == 2.0
-    with pytest.raises(TypeError, match="cond: operand must not be given besides positional operands"):
+    with pytest.raises(TypeError, match="cond: operand must not be given together with positional operands"):
         lax.cond(True, up, down, 1.0, operand=1.0)
-    with pytest.raises(TypeError, match="switch: operand must not be given besides positional operands"):
+    with pytest.raises(TypeError, match="switch: operand must not be given together with positional operands"):
         lax.switch(0, [up, down], 1.0, operand=None)
 
 

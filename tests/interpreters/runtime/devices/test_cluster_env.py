@@ -121,7 +121,9 @@ def test_mpi4py_is_used_only_where_it_is_asked_for(surroundings, monkeypatch):
 def test_a_cluster_that_is_unknown_or_absent_is_refused(surroundings):
     with pytest.raises(ValueError, match=r"cluster_detection_method must be one of \['k8s', .* got 'pbs'"):
         detect("pbs")
-    with pytest.raises(RuntimeError, match=r"must be how this process was started, got 'slurm'"):
+    with pytest.raises(
+        RuntimeError, match=r"cluster_detection_method='slurm' must be the way in which this process was started"
+    ):
         detect("slurm")
     assert detect("deactivate") == Place()
     assert "mpi4py" not in sys.modules

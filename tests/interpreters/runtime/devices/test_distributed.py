@@ -265,7 +265,7 @@ def test_a_process_that_comes_late_is_named_and_hears_why_it_is_alone(tmp_path):
     """
     first, late = run_processes(program, 2, 1)
     assert first.code == late.code == 1
-    assert "process 1 did not come within 2 s" in first.errors
+    assert "process 1 did not connect within 2 s" in first.errors
     assert "process 1 could not reach process 0" in late.errors
     assert "has stopped waiting" in late.errors
 

@@ -103,7 +103,7 @@ def test_processes_that_do_not_fit_are_refused_in_both(second, problem):
 
 def test_who_does_not_come_is_named_in_all_others():
     for message in _meet_all([(0, 4, "v"), (2, 4, "v")], timeout=2.0):
-        assert "the processes [1, 3] did not come within 2 s" in message
+        assert "the processes [1, 3] did not connect within 2 s" in message
 
 
 def test_a_process_without_process_0_says_where_that_should_be():
