@@ -119,7 +119,9 @@ def least_upper_bound(mode: str, x64: bool, nodes: frozenset[Node]) -> Node:
         why = "numpy_dtype_promotion is 'strict'"
     else:
         why = "floats and integers of fewer than 8 bits, and 8-bit floats, do not promote implicitly"
-    raise TypePromotionError(f"result_type: dtypes must have a common dtype, got {names}; {why}; cast one with astype")
+    raise TypePromotionError(
+        f"{called() or 'result_type'}: dtypes must have a common dtype, got {names}; {why}; cast one with astype"
+    )
 
 
 def _name(node: Any) -> str:

@@ -14,6 +14,8 @@ from primax.extend.core import tree
 class JaxRuntimeError(ValueError):
     """A check failed."""
 
+    __module__ = "primax.experimental.checkify"  # where users find it
+
 
 class JaxException(Exception):
     """The base class of failures; its subclasses are also the kinds of checks."""

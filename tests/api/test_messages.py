@@ -135,6 +135,11 @@ KEY = random.key(0)
             TypeError,
             "stack: dtypes key<fry>, key<rbg> do not promote",
         ),
+        (
+            lambda: pnp.ones(2, "bfloat16") + pnp.ones(2, "float8_e5m2"),
+            ValueError,
+            "add: dtypes must have a common dtype, got bfloat16, float8_e5m2",
+        ),
         (lambda: -KEY, TypeError, "primax.random.split and fold_in make new keys"),
         (lambda: px.jit(lambda x: "text")(X), TypeError, "must be an array or a number: a value of type str"),
         (lambda: px.jit(lambda x: x)("text"), TypeError, "argument x must be an array or a number"),
