@@ -217,8 +217,9 @@ $(VENV)/.release: $(VENV)/.dev
 	$(PIP) install --group release
 	@touch $@
 
-$(VENV)/.docs: $(VENV)/.dev
-	$(PIP) install --group docs
+$(VENV)/.docs: $(VENV)/.sources $(METADATA)
+	$(PIP) install --no-build-isolation --group docs --editable .
+	@$(COMPILE)
 	@touch $@
 
 # An environment without jax for the packages that were written for it.

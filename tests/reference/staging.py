@@ -15,6 +15,7 @@ DOCS = ROOT / "docs"
 _FENCE = re.compile(r"^(?: *)(```+|~~~+).*?^(?: *)\1 *$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)\)")
 _CODE = re.compile(r"(`+)(?:.*?)(?<!`)\1(?!`)", re.DOTALL)
+_OPTION = re.compile(r" *# doctest: \+.*")  # for the tests alone
 _LANGUAGES = {".py": "python", ".pyi": "python", ".toml": "toml", ".yml": "yaml", ".json": "json", ".cc": "cpp"}
 
 
@@ -67,7 +68,7 @@ class Files:
                 self.found[file].add(int(line[1]))
             return f"{mark}[{label}]({new}{hash_}{anchor})"
 
-        return prose(text, lambda part: _LINK.sub(link, part))
+        return prose(_OPTION.sub("", text), lambda part: _LINK.sub(link, part))
 
     def page_of(self, file: Path) -> str:
         """The page, or the picture, that shows a file."""
