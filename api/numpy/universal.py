@@ -249,8 +249,8 @@ class ufunc(Base):
         if start is None:
             if not count or where is not None:
                 raise ValueError(
-                    f"{self.__name__}.reduce: initial must be given where there is no identity and perhaps no element, "
-                    f"got an array of shape {shape}"
+                    f"{self.__name__}.reduce: initial must be given for a function without an identity if there may be "
+                    f"no elements, got an array of shape {shape}"
                 )
             start = reshaped(take_slice(rows, 0, 1, 0), tuple(rest))
             rows = take_slice(rows, 1, count, 0)

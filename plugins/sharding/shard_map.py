@@ -272,8 +272,8 @@ def _recorded_specs(name: str, structure: Any, avals: Sequence[Any], mesh: Mesh,
     others = [axis for axis in axes if axis not in explicit]
     if others:
         raise TypeError(
-            f"shard_map of {name}: in_specs must be given, a PartitionSpec or a tree of them: types tell nothing of "
-            f"the axes {', '.join(map(repr, others))} of {mesh!r}, which are not of type Explicit"
+            f"shard_map of {name}: in_specs must be given, a PartitionSpec or a tree of them: types do not say how "
+            f"values are divided along the axes {', '.join(map(repr, others))} of {mesh!r}, which are not of type Explicit"
         )
     return tree.unflatten(structure, [_spec_along(aval_sharding(aval), axes) for aval in avals])
 

@@ -124,7 +124,7 @@ def _checked(primitive: Any, discharged: Any, types: dict[int, Any]) -> tuple[An
     for i, value in discharged[1].items():
         if i not in types:
             raise TypeError(
-                f"{primitive}: the discharge rule must return new contents of references alone, which are the operands "
+                f"{primitive}: the discharge rule must return new contents of references only, which are the operands "
                 f"{sorted(types)}, got contents of operand {i}"
             )
         new = core.get_aval(value)

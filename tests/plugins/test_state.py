@@ -563,7 +563,7 @@ def test_what_a_discharge_rule_returns_is_checked():
     assert bound(lambda x: (x, {0: x + 1})).shape == (2,)
     with pytest.raises(TypeError, match="kept: the discharge rule must return a tuple of the results and of"):
         bound(lambda x: x)
-    with pytest.raises(TypeError, match=r"references alone, which are the operands \[0\], got contents of operand 1"):
+    with pytest.raises(TypeError, match=r"references only, which are the operands \[0\], got contents of operand 1"):
         bound(lambda x: (x, {1: x}))
     with pytest.raises(TypeError, match=r"new contents of operand 0 of type f32\[2\], got f32\[\]"):
         bound(lambda x: (x, {0: x.sum()}))
