@@ -55,13 +55,13 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
     "docs/authors/linear.md": {
         "smooth": BY_THE_PAGE,
         "weigh": BY_THE_PAGE,
-        "derived": BY_THE_PAGE,
+        "derived": "it is smooth, with a transpose rule that follows from the impl",
         "forward": "it shows a missing rule",
     },
     "docs/authors/reduction.md": {"rms": BY_THE_PAGE},
     "docs/authors/core-dimensions.md": {
         "apply_matrix": BY_THE_PAGE,
-        "apply_equal": BY_THE_PAGE,
+        "apply_equal": "it shows how operands are repeated",
         "apply_wrong": "it shows how a mistake is found",
     },
     "docs/authors/platforms.md": {
