@@ -1,4 +1,4 @@
-"""docs/authors/plugins.md names everything that it is the reference of."""
+"""The pages on plugins, their registry and the kinds of rules name everything that they are the reference of."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from primax.extend.host import discovery, hookspec
 from primax.extend.host.plugin_host import PluginHost, PluginRecord
 from primax.extend.host.registry import Registry
 
-PAGE = (Path(__file__).parents[2] / "docs" / "authors" / "plugins.md").read_text(encoding="utf-8")
+AUTHORS = Path(__file__).parents[2] / "docs" / "authors"
+PLUGINS, REGISTRY, KINDS = (
+    (AUTHORS / f"{name}.md").read_text(encoding="utf-8") for name in ("plugins", "registry", "kinds")
+)
 HOOKS = {name: spec for name, spec in vars(hookspec).items() if hasattr(spec, "primax_spec")}
 METHODS = [name for name, member in vars(Registry).items() if inspect.isfunction(member) and not name.startswith("_")]
 STATES = ("discovered", "active", "blocked", "failed", "refused")
@@ -30,7 +33,7 @@ def parameters(function) -> list[str]:
 
 def section(heading: str) -> str:
     """The text under a heading of second order."""
-    return PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return PLUGINS.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
 
 
 def options() -> set[str]:
@@ -58,7 +61,7 @@ def test_every_hook_is_there_with_its_arguments(name):
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_of_the_registry_is_there_with_its_arguments(name):
     method = getattr(Registry, name)
-    written = section("The registry").partition(f"**`registry.{name}(")[2].partition("\n**`registry.")[0]
+    written = REGISTRY.partition(f"**`registry.{name}(")[2].partition("\n**`registry.")[0]
     header, _, text = written.partition(")`**")
     assert text, f"registry.{name} is missing"
     assert re.findall(r"\w+", header) == parameters(method)
@@ -67,7 +70,7 @@ def test_every_method_of_the_registry_is_there_with_its_arguments(name):
 
 @pytest.mark.parametrize("kind", rule_tables)
 def test_every_kind_of_rule_is_there_with_its_signature(kind):
-    assert f"| `{kind}` | `{rule_tables[kind].signature}` |" in section("Rules")
+    assert f"| `{kind}` | `{rule_tables[kind].signature}` |" in KINDS
 
 
 @pytest.mark.parametrize("name", sorted(variables() - options()))
@@ -89,13 +92,13 @@ def test_every_state_is_there():
 
 
 def test_every_operator_and_function_of_the_array_protocol_is_there():
-    told = section("The registry")
+    told = REGISTRY
     reflected = {name for name in operator_names if name.startswith("r") and name[1:] in operator_names}
     assert [name for name in sorted(operator_names - reflected) if f"`{name}`" not in told] == []
     assert [name for name in ArrayProtocol._fields if f"| `{name}` |" not in told] == []
 
 
-def test_the_page_names_nothing_that_is_not_there():
-    named = set(re.findall(r"`registry\.(\w+)", PAGE))
+def test_the_pages_name_nothing_that_is_not_there():
+    named = set(re.findall(r"`registry\.(\w+)", PLUGINS + REGISTRY))
     assert named <= set(METHODS)
-    assert set(re.findall(r"`(PRIMAX_\w+)`", PAGE)) <= variables()
+    assert set(re.findall(r"`(PRIMAX_\w+)`", PLUGINS)) <= variables()

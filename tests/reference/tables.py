@@ -30,8 +30,8 @@ _PAGES = {
 }
 _ABOUT_RULES = """# Kinds of rules
 
-Transformations find the rules of a primitive in tables, one for each kind. The [plugin
-reference](../authors/plugins.md#rules) says what uses each kind, and each [primitive](primitives/index.md) has a table
+Transformations find the rules of a primitive in tables, one for each kind. [Kinds of
+rules](../authors/kinds.md) for authors says what uses each kind, and each [primitive](primitives/index.md) has a table
 of its rules. A kind that is experimental may change in a minor release."""
 
 _ABOUT_OPTIONS = """# Options
