@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -138,78 +137,6 @@ for _name in _METHODS:
     _attach(_name, _special(_name))
 for _name in _PROPERTIES:
     setattr(Operand, _name, property(_special(_name)))
-
-
-def divert_operators(class_of: Callable[[Any], Any]) -> None:
-    """Let operators, methods and properties of tracers be those of a class of values, once.
-
-    Args:
-      class_of: returns the class for which an operand stands, or None if it is an array.
-    """
-    if hasattr(Operand, "__getattr__"):
-        return
-    for name in _SPECIAL:
-        _divert(f"__{name}__", class_of, name in _BINARY or name in _REFLECTED)
-    for name in ("round", "setitem"):
-        _divert(f"__{name}__", class_of, False)
-    for name in _METHODS:
-        _divert(name, class_of, False)
-    for name in _PROPERTIES:
-        _divert_property(name, class_of)
-
-    def __getattr__(self: Any, name: str) -> Any:
-        owner = class_of(self)
-        if owner is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-        return _of_class(self, name, owner)
-
-    Operand.__getattr__ = __getattr__  # type: ignore[attr-defined]
-
-
-def _divert_property(name: str, class_of: Callable[[Any], Any]) -> None:
-    plain = vars(Operand)[name].fget
-
-    def get(self: Any) -> Any:
-        owner = class_of(self)
-        return plain(self) if owner is None else _of_class(self, name, owner)
-
-    setattr(Operand, name, property(get))
-
-
-def _of_class(x: Any, name: str, owner: Any) -> Any:
-    """An attribute of a tracer, by the class of its values."""
-    for kind in owner.__mro__[:-1]:
-        if name in vars(kind):
-            attribute = vars(kind)[name]
-            return attribute.__get__(x, owner) if hasattr(attribute, "__get__") else attribute
-    raise AttributeError(
-        f"a tracer of a {owner.__name__} has no {name!r}: {owner.__name__} does not define it as a method or property. "
-        "Under transformations the parts of a value are read by primitives, in whose impl rules they are arrays",
-        name=name,
-        obj=x,
-    )
-
-
-def _divert(attribute: str, class_of: Callable[[Any], Any], binary: bool) -> None:
-    plain = vars(Operand)[attribute]
-
-    @functools.wraps(plain)
-    def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        owner = class_of(self)
-        if owner is not None:
-            function = getattr(owner, attribute, None)
-            if function is None or function is getattr(object, attribute, None):
-                if binary and class_of(args[0]) is not None:
-                    return NotImplemented
-                raise TypeError(f"{owner.__name__} does not define {attribute}, so a tracer of one has none")
-            return function(self, *args, **kwargs)
-        if binary and class_of(args[0]) is not None:
-            return NotImplemented
-        return plain(self, *args, **kwargs)
-
-    setattr(Operand, attribute, method)
-
-
 # These are the signatures of the array API standard, which libraries may inspect.
 _attach("__array_namespace__", _array_namespace)
 _attach("to_device", _to_device)

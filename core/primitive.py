@@ -285,14 +285,9 @@ class Primitive(Generic[Result]):
 
 
 def _require_rule_for_types(primitive: Primitive, avals: tuple[Any, ...], params: dict[str, Any]) -> None:
-    """Raise an error for a value of a user's type as an operand of a primitive of arrays.
-
-    Raises:
-      MissingRuleError: there is such an operand, and the primitive, one of primax, holds no program.
-    """
-    if primitive.takes_types or not is_proven(primitive.module) or primitive.form_of is not None:
-        return
-    if any(holds_program(value, or_function=True) for value in params.values()):
+    """Raise an error for a value of a user's type as an operand of a primitive of primax that holds no program."""
+    holds = any(holds_program(value, or_function=True) for value in params.values())
+    if holds or primitive.takes_types or primitive.form_of is not None or not is_proven(primitive.module):
         return
     aval = next(aval for aval in avals if aval.composite)
     kind = type(aval)

@@ -49,7 +49,6 @@ from primax.core.jaxpr import (
 from primax.core.rules import Provenance, RuleTable, new_rule_table, rule_tables
 from primax.core.text.printer import PrintedCall
 from primax.core.trace import Tracer, current_trace, set_current_trace
-from primax.core.user_type import UserType
 from primax.extend import dtypes
 from primax.extend import options as config
 from primax.extend.core import primitives
@@ -70,7 +69,7 @@ from primax.extend.core.names import (
 )
 from primax.extend.core.samples import Sample
 from primax.extend.core.trace_states import get_opaque_trace_state
-from primax.extend.core.user_types import register_arraylike, register_on_type, register_user_type
+from primax.extend.core.user_types import UserType, register_arraylike, register_on_type, register_user_type
 from primax.extend.errors import ShardingTypeError
 from primax.extend.host.registry import Registry
 from primax.extend.lazy_names import explain_absent

@@ -14,9 +14,9 @@ __all__ = [
     "array_of",
     "arrays_of",
     "has_extended_dtype",
+    "is_void",
     "logical",
     "physical_aval",
-    "is_void",
     "same_type",
     "unwrap",
 ]

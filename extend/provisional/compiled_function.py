@@ -9,6 +9,7 @@ from primax.core.arguments import name_of, naming
 from primax.core.cache import Cache
 from primax.core.trace import thread
 from primax.core.tree import flatten
+from primax.interpreters import passes
 from primax.interpreters.call_signature import Signature, StaticArguments
 from primax.interpreters.runtime import options as config
 from primax.interpreters.runtime.donation import Donation, copy_if_shared, mark_donated
@@ -134,7 +135,7 @@ class CompiledFunction:
         donated = self.donated(args, kwargs)
         if thread.trace.tracing or program.tracers or program.mutable:
             return program.out_tree.unflatten(self.bind(program, leaves, donated)), None, False
-        if program.parts is not None:
+        if passes.splitter is not None and program.parts is not None:
             return self._on_parts(program, leaves, donated), None, False
         results, fast = self._run_donating(program, leaves, donated) if any(donated) else self._run(program, leaves)
         return program.out_tree.unflatten(results), fast, False

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.core.array_protocol import ArrayProtocol
-from primax.core.operand import divert_operators
+from primax.core.operand import Operand
 from primax.extend.core.user_types import support, value_classes
 from primax.interpreters.passes import install_splitter
 
 __all__ = [
     "ArrayProtocol",
-    "divert_operators",
+    "Operand",
     "has_user_types",
     "install_splitter",
     "map_parts",

@@ -20,9 +20,10 @@ from primax.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, cached
 from primax.core.text.debug_info import program_info
 from primax.core.trace import Tracer, escaped
 from primax.core.tree import flatten, result_registry
+from primax.interpreters import passes
 from primax.interpreters.call_signature import Signature, StaticArguments, check_outputs, read_call
 from primax.interpreters.events import LOWER, timed
-from primax.interpreters.passes import rewritten, split
+from primax.interpreters.passes import rewritten
 from primax.interpreters.runtime import device_put
 from primax.interpreters.runtime import options as config
 from primax.interpreters.runtime.array import Array
@@ -92,7 +93,7 @@ class Program:
     @property
     def parts(self) -> Any:
         """The program on the parts of values of users' types; None if it has no such values."""
-        return split(self.closed)
+        return None if passes.splitter is None else passes.splitter(self.closed)
 
     def on_parts(self) -> Program:
         """The program on the parts of values of users' types; itself if it has no such values."""
@@ -457,7 +458,7 @@ def compile_and_run(
     Raises:
       UnexpectedTracerError: an argument is a tracer whose transformation has ended.
     """
-    parts = split(closed)
+    parts = None if passes.splitter is None else passes.splitter(closed)
     if parts is not None:
         flags = parts.of_inputs(donated)
         arrays = compile_and_run(parts.closed, name, parts.leaves(args), _no_tree, site, flags, keep_unused, options)[0]

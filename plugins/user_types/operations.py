@@ -10,7 +10,7 @@ from primax.extend.core import UserType, get_aval, protocol_of
 from primax.extend.interpreters import ad, batching
 from primax.extend.provisional.user_types import ArrayProtocol
 from primax.extend.rule_types import Table
-from primax.plugins.control_flow.stand_ins import choose
+from primax.plugins.control_flow import choose
 
 zeros_of_type_p = core.Primitive("zeros_of_type")
 add_of_type_p = core.Primitive("add_of_type")
@@ -187,6 +187,9 @@ def _select_batch(axis: batching.AxisData, args: Any, dims: Any) -> Any:
     ]
     return stack(rows, 0), 0
 
+
+for _primitive in (zeros_of_type_p, add_of_type_p, by_parts_p, select_of_type_p):
+    _primitive.takes_types = True
 
 RULES: Table = {
     select_of_type_p: {

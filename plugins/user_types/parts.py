@@ -132,6 +132,9 @@ def _pack_batch(axis: batching.AxisData, parts: Any, dims: Any, *, aval: UserTyp
     return pack_p.bind(*placed, aval=whole), 0
 
 
+for _primitive in (unpack_p, pack_p):
+    _primitive.takes_types = True
+
 RULES: Table = {
     unpack_p: {
         "impl": lambda x: list(get_aval(x).to_parts(x)),

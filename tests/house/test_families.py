@@ -18,6 +18,7 @@ WITHOUT_PRIMITIVES = ("arrays",)
 OF_MESHES = """all_gather_invariant all_gather_reduced preduced pscatter psum_invariant pvary reduced_vary_cast
 unreduced_psum unreduced_reduce_scatter vary_unreduced_cast"""
 WITHOUT_SAMPLES = {*OF_MESHES.split()} | {
+    *("add_of_type", "by_parts", "pack", "select_of_type", "unpack", "zeros_of_type"),  # of values that are no arrays
     *("from_spectrum", "singular_spectrum", "spectral_changes", "spectral_turns", "spectrum"),  # not linear
 }
 

@@ -10,15 +10,15 @@ from rooms import lines_of
 @pytest.mark.parametrize(
     "folders, pattern, most",
     [
-        (["core"], "*.py", 6_036),  # without core/tree and core/text
+        (["core"], "*.py", 6_045),  # without core/tree and core/text
         (["core/tree"], "*.py", 1_530),
         (["core/text"], "*.py", 641),
-        (["interpreters"], "*.py", 4_400),
-        (["interpreters/runtime"], "**/*.py", 8_910),
+        (["interpreters"], "*.py", 4_408),
+        (["interpreters/runtime"], "**/*.py", 8_911),
         (["extend/host"], "*.py", 2_270),
         (["extend/derive"], "*.py", 790),
         (["core", "interpreters"], "**/*.py", 24_000),
-        (["core", "interpreters", "extend", "plugins", "api"], "**/*.py", 137_100),
+        (["core", "interpreters", "extend", "plugins", "api"], "**/*.py", 139_500),
     ],
 )
 def test_a_room_has_a_limit_of_lines(folders: list[str], pattern: str, most: int) -> None:

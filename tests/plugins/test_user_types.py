@@ -361,7 +361,8 @@ def test_arrays_in_values_are_placed_and_donated():
     np.testing.assert_allclose(out.scale, [3, 6])
     device = px.devices()[0]
     placed = px.device_put(Quantized(np.int8([[1, 2]]), np.float32([1])), device)
-    assert type(placed.ints) is px.Array and placed.ints.devices() == {device}
+    assert type(placed.ints) is px.Array
+    assert placed.ints.devices() == {device}
     doubled = px.jit(lambda q: 2.0 * q, out_shardings=px.sharding.SingleDeviceSharding(device))(q)
     np.testing.assert_allclose(doubled.scale, [1, 4])
     np.testing.assert_allclose(px.block_until_ready(q).scale, q.scale)

@@ -48,9 +48,14 @@ def files_of(room: str) -> list[Path]:
 _EXAMPLES = re.compile(r'\n\n +Examples:\n.*?\n +(?=""")|(?<=""")\n>>> .*?\n(?=""")', re.DOTALL)
 
 
+def without_examples(path: Path) -> str:
+    """The text of a source without the examples in its docstrings."""
+    return _EXAMPLES.sub("", path.read_text(encoding="utf-8"))
+
+
 def lines_of(paths: list[Path]) -> int:
     """The number of lines of sources, without the examples in docstrings."""
-    return sum(len(_EXAMPLES.sub("", path.read_text(encoding="utf-8")).splitlines()) for path in paths)
+    return sum(len(without_examples(path).splitlines()) for path in paths)
 
 
 def contents(room: str) -> list[str]:
