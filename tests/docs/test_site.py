@@ -11,7 +11,7 @@ from checkout import ROOT
 from reference import checks, docstrings, linking, staging
 from reference.__main__ import told
 from reference.formulas import derivative
-from reference.names import entries
+from reference.names import Entry, entries
 from reference.objects import signature
 from reference.primitives import families
 from reference.site import write
@@ -64,6 +64,24 @@ def test_an_entry_of_no_parameter_and_a_parameter_without_an_entry_are_faults() 
         "scaled: the docstring has an entry 'factor', and there is no such parameter",
         "scaled: the docstring has no entry for the parameter 'by', and has some for others",
     ]
+
+
+def test_too_few_examples_are_a_fault() -> None:
+    def shown():
+        """One.
+
+        >>> 1
+        1
+        """
+
+    def told():
+        """Two."""
+
+    objects = [Entry("primax.nn", function.__name__, function) for function in (shown, told)]
+    shown.__module__ = told.__module__ = "primax.nn"
+    assert list(checks.without_example(objects, {"primax.nn": 0.5})) == []
+    (fault,) = checks.without_example(objects, {"primax.nn": 0.7})
+    assert fault == "primax.nn: 1 of 2 functions have no example: primax.nn.told"
 
 
 BROKEN = """# Broken

@@ -6,8 +6,11 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+import surface
+
+from primax.core.option import Option
 from reference import docstrings
-from reference.names import Entry, entries
+from reference.names import Entry, documented_kind, entries
 
 _ANCHOR = re.compile(r"\{ #([^ }]+) \}|<span id=\"([^\"]+)\">")
 
@@ -18,7 +21,40 @@ def faults(pages: Mapping[str, str]) -> list[str]:
     Args:
       pages: the texts of the pages that are made from the code, by path.
     """
-    return [*undescribed(entries(), pages.values()), *wrong_entries(entries().values())]
+    return [
+        *undescribed(entries(), pages.values()),
+        *wrong_entries(entries().values()),
+        *without_example(entries().values(), SHARES),
+    ]
+
+
+# The share of the functions of a module, with the modules inside, that must have an example.
+SHARES = {
+    "primax": 0.9,
+    "primax.extend": 1.0,
+    "primax.numpy": 0.7,
+    "primax.lax": 0.7,
+    "primax.random": 0.7,
+    "primax.nn": 0.7,
+    "primax.scipy": 0.7,
+    "primax.tree": 1.0,
+    "primax.tree_util": 1.0,
+}
+
+
+def without_example(objects: Iterable[Entry], shares: Mapping[str, float]) -> Iterator[str]:
+    """The modules of whose functions too few have an example. Options, and names without promise, need none."""
+    functions: dict[str, dict[str, bool]] = {module: {} for module in shares}
+    for entry in objects:
+        root = ".".join(entry.module.split(".")[:2])
+        promised = not entry.module.startswith(surface.PROVISIONAL) and not isinstance(entry.value, Option)
+        if root in functions and promised and entry.is_own and documented_kind(entry.value) == "function":
+            examples = docstrings.parsed(docstrings.docstring(entry.value)).examples
+            functions[root][entry.path] = bool(examples)
+    for module, found in functions.items():
+        without = sorted(name for name, has in found.items() if not has)
+        if len(without) > (1 - shares[module]) * len(found):
+            yield f"{module}: {len(without)} of {len(found)} functions have no example: {', '.join(without)}"
 
 
 def undescribed(names: Iterable[str], pages: Iterable[str]) -> Iterator[str]:

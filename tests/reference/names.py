@@ -84,11 +84,17 @@ def chapters() -> dict[str, list[str]]:
     return inside
 
 
+def _is_public(module: str) -> bool:
+    """Whether users import a module: it is right below `primax`, its package lists it, or JAX has it."""
+    parent, _, name = module.rpartition(".")
+    return parent in ("", "primax") or name in _exports(parent) or module.replace("primax", "jax", 1) in public_names()
+
+
 @cache
 def public_modules() -> list[str]:
     """The modules of primax, without chapters, and then the promised and the provisional ones of primax.extend."""
     parts = {name for names in chapters().values() for name in names}
-    api = [name for name in ("primax", *_api_modules()) if _exports(name) and name not in parts]
+    api = [name for name in ("primax", *_api_modules()) if _exports(name) and name not in parts and _is_public(name)]
     first = {name: i for i, name in enumerate(_FIRST)}
     api.sort(key=lambda name: (first.get(name, len(first)), name.startswith("primax.experimental"), name))
     extend = [name for name in surface.public_modules() if _exports(name)]

@@ -95,6 +95,8 @@ def _section(primitive: Primitive, page: str, entry: Entry | None, links: Links,
     if entry is not None:
         facts.append(f"- Name: `{entry.path}`" + (f"; in JAX `{min(entry.jax, key=len)}`" if entry.jax else ""))
     facts.append(f"- Parameters: {_parameters(primitive)}")
+    if operands := _operands(primitive):
+        facts.append(f"- Operands in its samples: {operands}")
     if primitive.multiple_results:
         facts.append("- `bind` returns a list of results.")
     samples = [sample for sample in samples_of(primitive) if not sample.axes]
@@ -120,6 +122,18 @@ def _parameters(primitive: Primitive) -> str:
     if not declared:
         return "none"
     return ", ".join(f"`{name}`{_type(kind)}" for name, kind in declared.items())
+
+
+def _operands(primitive: Primitive) -> str:
+    """The types of the operands of its samples, at most four."""
+    found: dict[str, None] = {}
+    for sample in samples_of(primitive):
+        try:
+            found[", ".join(str(px.typeof(arg)) for arg in sample.args)] = None
+        except TypeError:  # an operand without a type outside of programs
+            continue
+    texts = [f"`({text})`" for text in found if text]
+    return ", ".join(texts[:4]) + (f" and {len(texts) - 4} more" if len(texts) > 4 else "")
 
 
 def _type(kind: Any) -> str:
