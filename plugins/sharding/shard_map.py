@@ -273,7 +273,8 @@ def _recorded_specs(name: str, structure: Any, avals: Sequence[Any], mesh: Mesh,
     if others:
         raise TypeError(
             f"shard_map of {name}: in_specs must be given, a PartitionSpec or a tree of them: types do not say how "
-            f"values are divided along the axes {', '.join(map(repr, others))} of {mesh!r}, which are not of type Explicit"
+            "values are divided along the axes "
+            f"{', '.join(map(repr, others))} of {mesh!r}, which are not of type Explicit"
         )
     return tree.unflatten(structure, [_spec_along(aval_sharding(aval), axes) for aval in avals])
 
