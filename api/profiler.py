@@ -206,7 +206,7 @@ def start_trace(
       RuntimeError: a trace is active.
     """
     if "session" in _at_work:
-        raise RuntimeError("start_trace: one trace must be at work at a time, and one is; call stop_trace first")
+        raise RuntimeError("start_trace: a trace is being recorded already; call stop_trace first")
     session = ProfileSession(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     _at_work["session"] = session
     return session
@@ -255,7 +255,7 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
       ValueError: `port` is not a valid port, or a server is active.
     """
     if "server" in _at_work:
-        raise ValueError("start_server: one server must be at work at a time, and one is; call stop_server first")
+        raise ValueError("start_server: a server is running already; call stop_server first")
     port = _port("start_server", port)
     if requires_backend:
         get_backend()

@@ -240,7 +240,7 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
         for name, bound in (("min", min), ("max", max)):
             bound_shape = core.get_aval(bound).shape
             if bound_shape:
-                raise TypeError(f"clamp: {name} must have the shape of x, {shape}, or none, got {bound_shape}")
+                raise TypeError(f"clamp: {name} must have the shape of x, {shape}, or rank 0, got {bound_shape}")
     return clamp_p.bind(min, x, max)
 
 

@@ -55,7 +55,7 @@ def unreduced_along(function: str, x: Any, names: tuple[Any, ...]) -> bool:
     if along and len(along) < len(names):
         others = [name for name in names if name not in unreduced]
         raise ValueError(
-            f"{function}: x must be unreduced along all of the axes, or none, got type "
+            f"{function}: x must be unreduced along all of the axes or along none, got type "
             f"{get_aval(x).str_short()} for {names}; sum along {', '.join(map(repr, others))} in a separate call"
         )
     return bool(along)

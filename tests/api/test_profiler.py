@@ -34,10 +34,10 @@ def test_a_trace_has_blocks_steps_and_calls_by_their_names(tmp_path):
 
 
 def test_a_trace_begins_and_ends_by_calls(tmp_path):
-    with pytest.raises(RuntimeError, match="stop_trace: a trace must be at work, and none is"):
+    with pytest.raises(RuntimeError, match="stop_trace: no trace is being recorded"):
         profiler.stop_trace()
     profiler.start_trace(tmp_path)
-    with pytest.raises(RuntimeError, match="start_trace: one trace must be at work at a time"):
+    with pytest.raises(RuntimeError, match="start_trace: a trace is being recorded already"):
         profiler.start_trace(tmp_path)
     assert isinstance(profiler.stop_trace(), profiler.ProfileData)
 

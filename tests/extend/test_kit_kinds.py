@@ -30,7 +30,7 @@ X = np.float32([[0.3, -1.2, 0.7], [1.1, 0.45, -0.6]])
 
 
 def wave(kind: str, rule: Any) -> core.Primitive:
-    """A primitive of the sound rules of a wave, but for one."""
+    """A primitive with the sound rules of a wave, except one."""
     rules: dict[str, Any] = {
         "impl": lambda x: pnp.sin(x) * 2,
         "abstract_eval": derive.from_impl,

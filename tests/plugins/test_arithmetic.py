@@ -251,7 +251,7 @@ REFUSED = [
     (lambda x: px.lax.complex(x.astype(np.float16), x), "complex: argument 0 must be float32 or float64"),
     (lambda x: px.lax.integer_pow(x.astype(np.int32), -1), "integer_pow: y must not be negative .* got -1"),
     (lambda x: px.lax.integer_pow(x, 2.5), "integer_pow: y must be a whole number, got 2.5"),
-    (lambda x: px.lax.clamp(x, 1.0, x), r"clamp: min must have the shape of x, \(\), or none, got \(3,\)"),
+    (lambda x: px.lax.clamp(x, 1.0, x), r"clamp: min must have the shape of x, \(\), or rank 0, got \(3,\)"),
     (lambda x: px.lax.clamp(0, x, 1.0), r"clamp: arguments must have the same dtype, got i32\[\] and f32\[3\]"),
     (lambda x: px.lax.add([1.0, 2.0], x[:2]), "list is not a valid primax type"),
 ]

@@ -128,7 +128,7 @@ def test_an_installed_package_can_be_blocked_and_is_then_named(kepler_site: Path
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A package that primax goes on without.
+    """A package without which primax continues.
 
     Attributes:
       distribution, version, plugin, api, source: what it is made of; its module is its distribution's name.
