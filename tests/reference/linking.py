@@ -22,6 +22,18 @@ _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _CODE = re.compile(r"(?<![`\[])`([^`\n]+)`(?![`\]])")
 
 
+def _is_call(rest: str) -> bool:
+    """Whether what follows a name is nothing, or its arguments and perhaps an attribute or arguments of the result."""
+    if not rest.startswith("("):
+        return not rest
+    depth = 0
+    for i, character in enumerate(rest):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return rest[i + 1 : i + 2] in ("", ".", "(")
+    return False
+
+
 def relative(target: str, page: str) -> str:
     """The path of a page, with an anchor, as another page links to it."""
     path, _, anchor = target.partition("#")
@@ -54,7 +66,8 @@ class Links:
 
     def place(self, name: str, module: str = "") -> str:
         """The page and the anchor that describe a name; empty if there are none."""
-        entry = self.entry(name, module)
+        outer = name.rpartition(".")[0]  # for a method or an attribute, what has it
+        entry = self.entry(name, module) or (self.entry(outer, module) if outer else None)
         if entry is not None and entry.page:
             return f"{entry.page}#{entry.path}"
         first, _, rest = name.partition(".")
@@ -73,7 +86,7 @@ class Links:
         def link(code: str) -> str:
             quoted = f"`` {code} ``" if "`" in code else f"`{code}`"
             found = _NAME.match(code)
-            if found is None or (found.end() < len(code) and code[found.end()] != "("):
+            if found is None or not _is_call(code[found.end() :]):
                 return quoted
             place = self.place(found[0], module)
             return f"[{quoted}]({relative(place, page)})" if place and not place.endswith(f"#{but}") else quoted

@@ -64,7 +64,7 @@ class Entry:
 
 def _api_modules() -> list[str]:
     found = [module.name for module in pkgutil.walk_packages(primax.__path__, "primax.")]
-    return [name for name in found if not name.startswith(_OTHER_ROOMS)]
+    return [name for name in found if not name.startswith(_OTHER_ROOMS) or name == "primax.plugins"]
 
 
 def _exports(name: str) -> dict[str, Any]:
