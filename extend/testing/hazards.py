@@ -64,7 +64,7 @@ def _hard_operands(case: Case) -> Iterator[tuple[str, list[Any]]]:
 
 
 def check_key_use(case: Case) -> None:
-    """The key_use rule finds a second use of a key from which the primitive draws numbers, and no use where is none."""
+    """The key_use rule finds a second use of a key from which the primitive draws numbers, and finds no others."""
     if not case.has("key_use"):
         raise NotRun("there is no key_use rule, which is optional: results are parts of the key among the operands")
     native = case.native

@@ -476,7 +476,7 @@ FUNCTIONS = (
         limits=(
             Limit(
                 "x near the least numbers, second derivative",
-                "the first derivative, of which it is a multiple, is below the normal numbers",
+                "it is a multiple of the first derivative, which is below the normal numbers",
                 lambda x: x < 1e-24,
                 orders=(2,),
             ),
