@@ -359,7 +359,7 @@ def _unit_cotangent(what: str, fun: Any, out_tree: Any, outs: list[Any], holomor
             "use has_aux=True to return more, or vjp or jacrev for a function of several results"
         )
     aval = get_aval(outs[0])
-    if aval.shape != ():
+    if aval.composite or aval.shape != ():
         raise TypeError(
             f"{what}: {name_of(fun)} must return a scalar, got {aval.str_short()}; use jacrev, or vjp with a cotangent"
         )

@@ -135,7 +135,7 @@ def register_user_type(user_type: type[UserType], value_class: type) -> None:
     for method in ("part_types", "to_parts", "from_parts"):
         if getattr(user_type, method) is getattr(UserType, method):
             raise TypeError(f"{where}: {name} must define {method}")
-    before = user_type.value_class
+    before = vars(user_type).get("value_class")  # a base class may be the type of another class
     if before not in (None, value_class):
         raise TypeError(f"{where}: {name} is the type of {before.__name__} already")
     known = aval_handlers.get(value_class)

@@ -19,6 +19,14 @@ from primax.extend.core.samples import Sample
 from primax.extend.testing.programs import Program
 from primax.extend.testing.references import refs_of, with_new_contents, written_operands
 from primax.extend.testing.report import NotRun
+from primax.extend.testing.user_types import (
+    arrays_of,
+    flat,
+    operands,
+    positions_of_arrays,
+    rigid_arrays,
+    types_of_operands,
+)
 from primax.extend.testing.values import direction, double, is_inexact, varied
 from primax.interpreters.batching import AxisData, batch_flat, to_dim
 from primax.interpreters.jvp import jvp_flat
@@ -66,7 +74,12 @@ class Setting:
     @cached_property
     def smooth(self) -> list[int]:
         """The positions of results that have tangents."""
-        return [i for i, aval in enumerate(self.out_avals) if is_array_type(aval) and dtypes.is_inexact(aval.dtype)]
+        rigid = self.case.rigid_results
+        return [
+            i
+            for i, aval in enumerate(self.out_avals)
+            if is_array_type(aval) and dtypes.is_inexact(aval.dtype) and i not in rigid
+        ]
 
     def program(self, fun: Any, *args: Any) -> Program:
         """A program with this `enable_x64`, compiled if the primitive has a lowering."""
@@ -180,7 +193,7 @@ class Case:
 
     def bind_element(self, *args: Any) -> list[Any]:
         """The primitive's results for one element, inside the axes of the sample, as a list."""
-        return with_new_contents(self, args)
+        return arrays_of(with_new_contents(self, operands(self.sample, args)))
 
     def mapped(self, fun: Any) -> Any:
         """A function inside the axes of the sample, as a function of values with these axes in front."""
@@ -202,14 +215,41 @@ class Case:
 
     def abstract_eval(self, avals: Sequence[Any]) -> tuple[list[Any], Effects]:
         """The promised types of the results, and the effects."""
-        elements = tuple([self.refs[i].to(a) if i in self.refs else a for i, a in enumerate(map(self.element, avals))])
+        elements = self._operand_types(avals)
         outs, effects = self.primitive.result_types(elements, dict(self.sample.params))
-        outs = [aval.inner_aval if aval.mutable else aval for aval in outs]
+        outs = [aval.inner_aval if aval.mutable else aval for out in outs for aval in flat(out)]
         if self.refs:
             outs += [elements[i].inner_aval for i in written_operands(self.primitive, elements, self.sample.params)]
         for size in reversed(list(self.sample.axes.values())):
             outs = [aval.unmapped(size, 0) for aval in outs]
         return outs, effects
+
+    def _operand_types(self, avals: Sequence[Any]) -> tuple[Any, ...]:
+        """The types of the operands, from those of the arguments."""
+        elements = [self.refs[i].to(a) if i in self.refs else a for i, a in enumerate(map(self.element, avals))]
+        return tuple(types_of_operands(self.sample, elements))
+
+    @cached_property
+    def _result_types(self) -> list[Any]:
+        """The types of the results for the sample; none if it is refused."""
+        native = self.native
+        try:
+            with config.enable_x64(native.x64):
+                operand_types = self._operand_types(native.avals)
+                return list(self.primitive.result_types(operand_types, dict(self.sample.params))[0])
+        except Exception:  # a check of its own says why
+            return []
+
+    @cached_property
+    def has_values(self) -> bool:
+        """Whether operands or results are values of users' types."""
+        types = (*types_of_operands(self.sample, self.native.avals), *self._result_types)
+        return any(aval.composite for aval in types)
+
+    @cached_property
+    def rigid_results(self) -> list[int]:
+        """The positions of arrays in results whose tangents are not made of such arrays."""
+        return rigid_arrays(self._result_types)
 
     @cached_property
     def has_refs(self) -> bool:
@@ -220,7 +260,7 @@ class Case:
         """Whether there is a rule of any of these kinds, or none is needed."""
         if self.has_refs and not _WITHOUT_RULES.isdisjoint(kinds):
             return True
-        if self.refs and "impl" in kinds:  # the check 'discharge' calls the rule, which takes references
+        if "impl" in kinds and (self.refs or self.has_values):  # the rule takes references, or values, and no arrays
             return False
         return any(self.primitive in rule_tables[kind] for kind in kinds)
 
@@ -270,7 +310,7 @@ class Case:
     def constant(self) -> tuple[int, ...]:
         """The positions of arguments without a derivative: the sample's `constant`, and those declared `nondiff`."""
         declared = getattr(rule_tables["jvp"].functions.get(self.primitive), "nondiff", ())
-        return (*self.sample.constant, *declared)
+        return (*self.sample.constant, *positions_of_arrays(self.sample, declared))
 
     @property
     def reverse_only(self) -> bool:
@@ -280,8 +320,13 @@ class Case:
     @cached_property
     def has_lowering(self) -> bool:
         """Whether there is a lowering for any platform, or none is needed."""
-        return self.has_refs or any(
-            (key[0] if isinstance(key, tuple) else key) is self.primitive for key in rule_tables["lowering"].functions
+        return (
+            self.has_refs
+            or self.has_values
+            or any(
+                (key[0] if isinstance(key, tuple) else key) is self.primitive
+                for key in rule_tables["lowering"].functions
+            )
         )
 
     @cached_property

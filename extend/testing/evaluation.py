@@ -18,6 +18,7 @@ from primax.extend.testing.case import Case, Setting, is_array_type
 from primax.extend.testing.invariants import require_same
 from primax.extend.testing.programs import Program
 from primax.extend.testing.report import Failed, NotRun
+from primax.extend.testing.user_types import arrays_of
 from primax.extend.testing.values import default_rtol, difference
 from primax.interpreters.rule_checks import needs_rule_checks
 from primax.interpreters.runtime import device_put
@@ -143,7 +144,7 @@ def check_reference(case: Case) -> None:
         raise NotRun("the sample gives no reference")
     native = case.native
     wants = reference(*native.args, **case.sample.params)
-    wants = list(wants) if case.primitive.multiple_results or case.refs else [wants]
+    wants = arrays_of(wants if case.primitive.multiple_results or case.refs else [wants])
     if len(wants) != len(native.out_avals) or any(want is None for want in wants):
         raise Failed(f"the sample's reference must return {len(native.out_avals)} results, got {shorten(wants)}")
     wants = [np.asarray(x, aval.dtype) for x, aval in zip(wants, native.out_avals, strict=True)]
@@ -159,6 +160,13 @@ def _require_something_to_compare_with(case: Case) -> None:
         return
     if not case.has_lowering or any("reference" in s.skip or s.reference is not None for s in case.siblings):
         return
+    if case.has_values:
+        raise Failed(
+            "nothing to compare with: programs on values of users' types are computed by the impl rule. Give "
+            "Sample(..., reference=function) with the function in NumPy, which gets and returns such values; or "
+            "say why there is none: Sample(..., skip={'reference': reason})",
+            "impl",
+        )
     raise Failed(
         "nothing to compare with: there is no impl rule, and no sample has a reference, so a lowering of another "
         "function would pass. Give Sample(..., reference=function) with the function in NumPy, or an impl rule; or "
@@ -226,7 +234,7 @@ def check_inputs_unchanged(case: Case) -> None:
             off = difference(after, before, 0.0) if isinstance(after, np.ndarray) and not may else ""
             if off:
                 raise Failed(f"the impl rule must not change its arguments, but changed argument {i}: {off}", "impl")
-    if case.has_refs:
+    if case.has_refs or case.has_values:
         return
     if case.has("jvp") and native.active:
         _require_lists_unchanged(case, "jvp", _jvp_lists)

@@ -13,7 +13,7 @@ from primax.core.trace import set_current_trace
 from primax.extend.testing.case import Case
 from primax.extend.testing.evaluation import tolerance
 from primax.extend.testing.invariants import require_same
-from primax.extend.testing.programs import compiled_quickly
+from primax.extend.testing.programs import compiled_quickly, on_arrays
 from primax.extend.testing.report import Failed, NotRun
 from primax.interpreters.runtime.devices.backends import names_of
 from primax.interpreters.runtime.eval import eval_trace
@@ -39,7 +39,7 @@ def check_platforms(case: Case) -> None:
     if case.sample.axes:
         raise NotRun("it needs the axes that its sample names")
     with config.enable_x64(native.x64):
-        closed = trace_to_jaxpr(native.bind, native.avals, "conformance")
+        closed = on_arrays(trace_to_jaxpr(native.bind, native.avals, "conformance"))
     foreign = []
     for name, platform in absent.items():
         shown = f"lowering[{name}]" if name else "lowering"

@@ -12,6 +12,7 @@ from primax.core.avals import get_aval
 from primax.core.errors import XlaError
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.trace import set_current_trace
+from primax.interpreters.passes import split
 from primax.interpreters.runtime.eval import eval_trace
 from primax.interpreters.runtime.executable import Executable
 from primax.interpreters.runtime.extended_array import physical
@@ -43,7 +44,13 @@ def quick_flags() -> str:
 
 def quickly_compiled(closed: ClosedJaxpr, site: DeviceAssignment) -> Executable:
     """A program that was compiled quickly and may run slowly."""
-    return compiled_quickly(lower(closed, Target("conformance", site)))
+    return compiled_quickly(lower(on_arrays(closed), Target("conformance", site)))
+
+
+def on_arrays(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """A program from arrays to arrays, without values of users' types inside."""
+    parts = split(closed)
+    return closed if parts is None else parts.closed  # type: ignore[no-any-return]
 
 
 def compiled_quickly(lowered: Lowered) -> Executable:

@@ -16,6 +16,7 @@ from primax.core.avals import get_aval
 from primax.extend.testing.case import Case, is_array_type
 from primax.extend.testing.evaluation import eager, tolerance
 from primax.extend.testing.invariants import require_same
+from primax.extend.testing.programs import on_arrays
 from primax.extend.testing.report import Failed
 from primax.extend.testing.values import difference
 from primax.interpreters.batching import AxisData, batch_flat
@@ -112,7 +113,7 @@ def _staged(fun: Callable[..., Any], avals: Sequence[Any]) -> _Staged:
 def _lowered(case: Case) -> _Staged:
     """The module of the primitive, without the addresses of Python functions that it calls."""
     native = case.native
-    closed = trace_to_jaxpr(native.bind, native.avals)
+    closed = on_arrays(trace_to_jaxpr(native.bind, native.avals))
     module = lower(closed, Target("conformance", choose_devices(closed, native.args))).module
     return _Staged("" if module.host_callbacks else re.sub(r'"[^"]*"|\d{9,}', "", module_text(module)), [])
 

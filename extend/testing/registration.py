@@ -12,6 +12,7 @@ from primax.core.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, eval_jaxpr, jaxprs_i
 from primax.core.primitive import Primitive
 from primax.core.rules import rule_tables
 from primax.extend.testing.case import Case
+from primax.extend.testing.programs import on_arrays
 from primax.extend.testing.report import Failed
 from primax.interpreters.runtime.pipeline import Target, lower
 from primax.interpreters.runtime.sharding.device_assignment import choose_devices
@@ -156,7 +157,7 @@ def _operation_with_side_effects(case: Case) -> str:
     if not case.has_lowering:
         return ""
     native = case.native
-    closed = trace_to_jaxpr(native.bind, native.avals)
+    closed = on_arrays(trace_to_jaxpr(native.bind, native.avals))
     module = lower(closed, Target("conformance", choose_devices(closed, native.args))).module
     culprit = ""
 

@@ -77,6 +77,7 @@ from primax.extend.testing.types import (
     check_shapes,
     check_weak_types,
 )
+from primax.extend.testing.user_types import of_arrays
 
 __all__ = ["CHECKS", "Check", "check_plugin", "check_primitive", "conformance", "iter_checks"]
 
@@ -296,7 +297,7 @@ def _plugin(primitive: Primitive) -> str:
 
 def _checks_of(primitive: Primitive, samples: list[Sample], kinds: Collection[str] | None = None) -> Iterator[Check]:
     """The checks of a primitive with some samples; with kinds of rules, only the checks of these."""
-    samples = [of_contents(primitive, sample) for sample in samples]
+    samples = [of_arrays(of_contents(primitive, sample)) for sample in samples]
     cases = (Case(primitive, sample, sample.name or str(i), samples) for i, sample in enumerate(samples))
     drawn = (Case(primitive, sample, sample.name, [*samples, sample]) for sample in drawn_samples(primitive, samples))
     functions = _functions_of(primitive, kinds)
