@@ -33,7 +33,7 @@ NAME = re.compile(rf"(?<![\w./:@-])(?:primax|px|pnp)(?:{FILE}\.[A-Za-z_]\w*)+")
 CODE = re.compile(rf"(?<=`)(?:{'|'.join(SHORT)})(?:{FILE}\.[A-Za-z_]\w*)+")
 IMPORTS = re.compile(r"^ *(?:from|import) .*$", re.MULTILINE)
 # Where a name is the path of a module, which need not be an attribute of its package, or of a class in a traceback.
-IMPORTED = re.compile(r"(?:\b(?:[Ii]mports?|from)|-m|entry point)\s+`?$|^$")
+IMPORTED = re.compile(r"(?:\b(?:[Ii]mports?|from)|-m|entry point)\s+`?$|^ImportError: $|^$")
 
 # What looks like a name of primax and is none.
 OTHER = {"primax.api"}  # a group of entry points
