@@ -148,7 +148,9 @@ _TOPICS = {
     "primax.extend.core": {
         "programs": "primax.core.jaxpr primax.core.text primax.core.check primax.core.dce primax.interpreters.staging",
         "rules and plugins": "primax.core.rules primax.extend.host primax.extend.core.samples",
-        "types and traces": "",
+        "primitives and traces": "primax.core.trace primax.extend.core.from_jax primax.extend.core.names "
+        "primax.extend.core.trace_states primax.interpreters.runtime.eval",
+        "types and values": "",
     },
     "primax.experimental.sparse": {
         "classes": "primax.experimental.sparse.arrays primax.experimental.sparse.coordinates",

@@ -130,7 +130,9 @@ def _help(command: str) -> str:
     return written.getvalue().rstrip()
 
 
-_FURTHER = re.compile(r"jax\.(?:experimental|extend|example_libraries|interpreters|_src|core|lib|api_util|tree_util)\b")
+_FURTHER = re.compile(
+    r"jax\.(?:experimental|scipy|extend|example_libraries|interpreters|_src|core|lib|api_util|tree_util)\b"
+)
 
 
 def _jax_names(links: Links, further: bool) -> list[str]:
