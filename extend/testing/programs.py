@@ -12,7 +12,7 @@ from primax.core.avals import get_aval
 from primax.core.errors import XlaError
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.trace import set_current_trace
-from primax.interpreters.passes import split
+from primax.interpreters import passes
 from primax.interpreters.runtime.eval import eval_trace
 from primax.interpreters.runtime.executable import Executable
 from primax.interpreters.runtime.extended_array import physical
@@ -49,7 +49,7 @@ def quickly_compiled(closed: ClosedJaxpr, site: DeviceAssignment) -> Executable:
 
 def on_arrays(closed: ClosedJaxpr) -> ClosedJaxpr:
     """A program from arrays to arrays, without values of users' types inside."""
-    parts = split(closed)
+    parts = None if passes.splitter is None else passes.splitter(closed)
     return closed if parts is None else parts.closed  # type: ignore[no-any-return]
 
 
