@@ -141,14 +141,23 @@ def register_user_type(user_type: type[UserType], value_class: type) -> None:
     known = aval_handlers.get(value_class)
     if known is not None and getattr(known, "__self__", None) is not user_type:
         raise TypeError(f"{where}({name}): {value_class.__name__} has a type in programs already")
-    if "install" not in support:
-        raise PluginError(f"{where}: it needs the plugin 'user_types', which is not active")
-    support["install"]()
     undo_log.note(lambda: setattr(user_type, "value_class", before))
+    adopt(user_type)
     user_type.value_class = value_class
-    install_protocol(user_type, support["protocol"], override=True)
     register_aval(value_class, user_type.of)
     undo_log.put(value_classes, value_class, user_type)
+
+
+def adopt(user_type: type[UserType]) -> None:
+    """Let interpreters treat values of a user's type.
+
+    Raises:
+      PluginError: the plugin user_types is not active.
+    """
+    if "install" not in support:
+        raise PluginError(f"{user_type.__name__}: it needs the plugin 'user_types', which is not active")
+    support["install"]()
+    install_protocol(user_type, support["protocol"], override=True)
 
 
 def register_on_type(primitive: Primitive, user_type: type[UserType], target: Primitive) -> None:

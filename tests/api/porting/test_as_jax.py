@@ -42,7 +42,7 @@ import jax.scipy.stats.norm as normal
 from jax import lax, random, tree_util
 from jax.core import Tracer
 from jax.experimental import hijax, pallas as pl
-from jax.experimental.hijax import HiType
+from jax.experimental.hijax import HiPspec
 from jax.interpreters import ad, batching, mlir
 import primax
 
@@ -94,14 +94,14 @@ assert "Pallas" in message("import jax.extend.pallas", ModuleNotFoundError)
 assert "jax.lax.nonsense is not in primax" in message("from jax.lax import nonsense", ImportError)
 
 # Names that packages import and seldom use are there, and raise when they are used.
-assert not isinstance(3, HiType) and HiType | None and "primax does not have" in repr(HiType)
-assert "subclass `primax.extend.core.AbstractValue`" in message("HiType()", AttributeError)
+assert not isinstance(3, HiPspec) and HiPspec | None and "primax does not have" in repr(HiPspec)
+assert "subclass `primax.extend.core.UserType`" in message("HiPspec()", AttributeError)
 assert "primax.ffi" in message("pl.pallas_call(None)", AttributeError)
 
 assert "refs" not in dir(jax) and not isinstance(x := jnp.ones(2), jax.Ref) and isinstance(jax.new_ref(x), jax.Ref)
-class Variable(HiType):
+class Spec(HiPspec):
     pass
-assert not hasattr(Variable, "anything") and "hijax.HiType" in message("Variable()", AttributeError)
+assert not hasattr(Spec, "anything") and "hijax.HiPspec" in message("Spec()", AttributeError)
 import jax.experimental.colocated_python as colocated
 assert colocated.serialization.DeviceList | None
 from jax.experimental.array_serialization.serialization import GlobalAsyncCheckpointManager
