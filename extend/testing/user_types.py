@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from primax.core.avals import get_aval
-from primax.core.user_type import UserType
 from primax.extend import dtypes
 from primax.extend.core.samples import Sample
 from primax.extend.definition import define_primitive
@@ -65,7 +64,7 @@ def _axes(aval: Any, dim: int) -> list[int | None]:
     return axes
 
 
-def _type_of(kind: UserType, avals: Sequence[Any]) -> Any:
+def _type_of(kind: Any, avals: Sequence[Any]) -> Any:
     """The type of a value like those of a type, with arrays of other types.
 
     Raises:
