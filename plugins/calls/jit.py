@@ -125,6 +125,8 @@ class Jitted(runtime.CompiledFunction):
             raise core.UnexpectedTracerError(
                 f"{self.name} closes over values of an enclosing transformation; pass them as arguments to inspect it"
             )
+        if program.mutable:
+            refuse_aliases(self.name, program.closed.consts, leaves)
         donated = self.donated(args, kwargs)
         arrays = leaves if program.parts is None else program.parts.leaves(leaves)
         site = self.site(program.on_parts(), arrays)

@@ -380,7 +380,7 @@ class Compiled(Stage):
             return method(*args, **kwargs)
 
         # Donated arrays are checked before each call, and marked as deleted after it.
-        self._call = None if any(self.donated) else runtime.fast_function(self.name, None, miss)
+        self._call = None if any(self.donated) or self.program.mutable else runtime.fast_function(self.name, None, miss)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         call = self._call
@@ -388,11 +388,6 @@ class Compiled(Stage):
 
     def _leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """The arguments of the program, checked."""
-        if self.program.mutable:
-            raise core.UnsupportedError(
-                f"{self.name}: a compiled program that takes references cannot be called, since it returns their new "
-                "contents; call the jitted function"
-            )
         if self.program.unpacks:
             args, kwargs = unpacked((args, kwargs))
         leaves = flat_arguments(args, kwargs, self.in_tree, self.program.closed.in_avals, self.name, "compiled for")
@@ -418,18 +413,27 @@ class Compiled(Stage):
         return tree.unflatten(self.out_tree, outs), fast, False
 
     def _donating(self, /, *args: Any, **kwargs: Any) -> Any:
-        leaves = self._leaves(args, kwargs)
-        donated = list(compress(leaves, self.donated))
+        """The results of a program that takes the buffers of arguments, or references."""
+        leaves, closed = self._leaves(args, kwargs), self.program.closed
+        if self.program.mutable:
+            aval = next(v.aval for v in (*closed.jaxpr.constvars, *closed.jaxpr.invars) if v.aval.mutable)
+            return tree.unflatten(self.out_tree, aval.run(self.name, closed, leaves, self._run))
+        return tree.unflatten(self.out_tree, self._run(closed, leaves))
+
+    def _run(self, closed: core.ClosedJaxpr, leaves: list[Any]) -> list[Any]:
+        """The flat results; the contents of references that the function closed over come before the arguments."""
+        flags = (False,) * (len(leaves) - len(self.donated)) + self.donated
+        donated = list(compress(leaves, flags))
         passed = leaves
         if donated and runtime.is_copy_needed(self.name, donated, leaves):
-            passed = [runtime.copy_if_shared(x) if flag else x for x, flag in zip(leaves, self.donated, strict=True)]
+            passed = [runtime.copy_if_shared(x) if flag else x for x, flag in zip(leaves, flags, strict=True)]
         with runtime.donation_lock(donated, self.name):
-            checks = runtime.start_watches(f"jit_{self.name}", self.program.closed, leaves)
+            checks = runtime.start_watches(f"jit_{self.name}", closed, leaves)
             outs = self._executable(passed)
             for check in checks or ():
                 check(outs)
-            runtime.mark_donated(donated, self.name, list(compress(passed, self.donated)))
-        return tree.unflatten(self.out_tree, outs)
+            runtime.mark_donated(donated, self.name, list(compress(passed, flags)))
+        return outs
 
     def as_text(self) -> str:
         """The optimized program in XLA's notation."""
@@ -447,13 +451,16 @@ class Compiled(Stage):
     def input_shardings(self) -> Any:
         """The shardings of the arguments, in the structure of `(args, kwargs)`; None for unused arguments."""
         executable = self._executable
-        shardings = iter(executable.in_shardings[len(executable.consts) :])
-        return tree.unflatten(self.in_tree, [next(shardings) if kept else None for kept in executable.kept])
+        places = iter(executable.in_shardings[len(executable.consts) :])
+        shardings = [next(places) if kept else None for kept in executable.kept]
+        count = self.in_tree.num_leaves  # the first may be of references that the function closes over
+        return tree.unflatten(self.in_tree, shardings[len(shardings) - count :])
 
     @property
     def output_shardings(self) -> Any:
         """The shardings of the results, in their structure."""
-        return tree.unflatten(self.out_tree, self._executable.out_shardings)
+        shardings = self._executable.out_shardings[: self.out_tree.num_leaves]  # without those of references
+        return tree.unflatten(self.out_tree, shardings)
 
     @property
     def out_info(self) -> Any:

@@ -150,7 +150,7 @@ class _Call(RulesOfOwner):
         constants, primals = arguments.parted(primals)
         _, tangents = arguments.parted(tangents)
         if not self.owner.symbolic_zeros:
-            tangents = [ad.instantiate_zeros(t) for t in tangents]
+            tangents = [_instantiated(t) for t in tangents]
         tangents = list(map(as_leaf, tangents))
         fixed = [x for _, x in sorted(arguments.fixed_with(constants).items())]
         args = tree.unflatten(arguments.in_tree, typed(primals)), tree.unflatten(arguments.in_tree, tangents)
@@ -179,6 +179,13 @@ class _Call(RulesOfOwner):
         self.out_tree = out_tree
         checked = [_checked(rule, i, x, t) for i, (x, t) in enumerate(zip(outs, out_tangents, strict=True))]
         return outs, checked
+
+
+def _instantiated(t: Any) -> Any:
+    """A tangent for a rule that takes no symbolic zeros; for a reference, one to zeros."""
+    if type(t) is ad.Zero and t.aval.mutable:
+        return t.aval.make(ad.zeros_like_aval(t.aval.inner_aval))
+    return ad.instantiate_zeros(t)
 
 
 def _checked(rule: RuleName, i: int, primal: Any, tangent: Any) -> Any:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from primax.extend import core
 from primax.extend.backend import Target
-from primax.extend.core import Array, ClosedJaxpr, ShapedArray, Tracer, UnsupportedError
+from primax.extend.core import Array, ClosedJaxpr, ShapedArray, Tracer
 from primax.extend.provisional import runtime
 from primax.extend.provisional.avals import array_of
-from primax.extend.provisional.references import discharge_rules
+from primax.extend.provisional.references import discharge_rules, refuse_aliases
 from primax.extend.provisional.tracing import thread
 from primax.plugins.calls import jit_p
 from primax.plugins.custom_derivatives import custom_jvp_call_p, custom_lin_p, custom_vjp_call_p
 from primax.plugins.state.discharge import CustomRule, discharge, without_refs
 from primax.plugins.state.ref import Ref, contents, is_final, is_ref, owner_of, replace, stages
 from primax.plugins.state.types import AbstractRef, NewRefEffect
+from primax.plugins.state.unrolled import step_by_step
 
 
 def run_with_refs(closed: ClosedJaxpr, name: str, args: Sequence[Any], keep_unused: bool = False) -> list[Any]:
@@ -27,6 +28,47 @@ def run_with_refs(closed: ClosedJaxpr, name: str, args: Sequence[Any], keep_unus
     The buffers of written references are donated, so that a program which changes a part of the contents does not copy
     the rest. A value that the caller has read from such a reference stays valid: its contents are then copied first.
     """
+
+    def call(program: ClosedJaxpr, written: Sequence[int], donates: bool) -> Any:
+        return core.cached(
+            program,
+            ("with references", donates, keep_unused),
+            lambda: _compiled(program, name, written if donates else (), keep_unused),
+        )
+
+    return _on_contents(closed, args, call)
+
+
+def run_compiled(name: str, closed: ClosedJaxpr, args: Sequence[Any], run: Callable[..., Any]) -> list[Any]:
+    """Run an executable of a program that takes references; it takes the buffers of those that it writes to.
+
+    Args:
+      name: the name of the function.
+      closed: the program.
+      args: its arguments.
+      run: takes the discharged program and its arguments, and runs the executable.
+    """
+    opened, held = _with_held_as_arguments(closed)
+    refuse_aliases(name, held, args)
+    return _on_contents(opened, [*held, *args], lambda program, *_: lambda *values: run(program, list(values)))
+
+
+def _with_held_as_arguments(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Any]]:
+    """A program with the references that it holds as its first arguments, and these references."""
+    held = [x for v, x in zip(closed.jaxpr.constvars, closed.consts, strict=True) if v.aval.mutable]
+    return (core.cached(closed, "references as arguments", lambda: _opened(closed)), held) if held else (closed, held)
+
+
+def _opened(closed: ClosedJaxpr) -> ClosedJaxpr:
+    jaxpr = closed.jaxpr
+    pairs = [(v, x) for v, x in zip(jaxpr.constvars, closed.consts, strict=True) if not v.aval.mutable]
+    held = [v for v in jaxpr.constvars if v.aval.mutable]
+    opened = jaxpr.replace(constvars=[v for v, _ in pairs], invars=[*held, *jaxpr.invars])
+    return ClosedJaxpr(opened, [x for _, x in pairs])
+
+
+def _on_contents(closed: ClosedJaxpr, args: Sequence[Any], call_of: Callable[..., Any]) -> list[Any]:
+    """The results of a program that takes references, which then have the new contents."""
     program, written = discharge(closed, True)
     values = list(args)
     for i, x in enumerate(args):
@@ -39,12 +81,7 @@ def run_with_refs(closed: ClosedJaxpr, name: str, args: Sequence[Any], keep_unus
         for i in written:
             if args[i]._shared:
                 values[i] = values[i].copy()
-    call = core.cached(
-        program,
-        ("with references", donates, keep_unused),
-        lambda: _compiled(program, name, written if donates else (), keep_unused),
-    )
-    outs = call(*values)
+    outs = call_of(program, written, donates)(*values)
     count = len(outs) - len(written)
     for i, value in zip(written, outs[count:], strict=True):
         args[i]._value = value
@@ -54,8 +91,10 @@ def run_with_refs(closed: ClosedJaxpr, name: str, args: Sequence[Any], keep_unus
 
 def lowerable(closed: ClosedJaxpr, target: Target) -> tuple[ClosedJaxpr, Target]:
     """The program that XLA runs: it returns the new contents of written references, and takes their buffers."""
+    closed, held = _with_held_as_arguments(closed)
     program, written = discharge(closed, True)
-    donated = target.donated or (False,) * len(closed.jaxpr.invars)
+    count = len(closed.jaxpr.invars)
+    donated = (False,) * len(held) + (target.donated or (False,) * (count - len(held)))
     return program, target._replace(donated=tuple([d or i in written for i, d in enumerate(donated)]))
 
 
@@ -97,13 +136,7 @@ def bind_with_refs(primitive: Any, /, *args: Any, **params: Any) -> Any:
     try:
         discharged = rule(same, *values, **params)
     except CustomRule:
-        if primitive is not jit_p:
-            raise UnsupportedError(
-                f"{primitive}: a function with custom derivatives must not take a reference inside of loops and "
-                "branches that are differentiated; call it outside, or use a Python loop"
-            ) from None
-        program = params["jaxpr"]
-        return core.eval_jaxpr(program.jaxpr, program.consts, *args)
+        return step_by_step(primitive, args, params)
     outs, new = _checked(primitive, discharged, {i: args[i].aval.inner_aval for i in refs})
     for i, value in new.items():
         replace(args[i], owners[i], value, str(primitive))
@@ -175,3 +208,4 @@ for _primitive in (custom_jvp_call_p, custom_vjp_call_p):
 custom_lin_p.mutable_operands = True
 discharge_rules.install(bind_with_refs)
 discharge_rules.lowerable = lowerable
+AbstractRef.run = staticmethod(run_compiled)

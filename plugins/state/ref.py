@@ -151,6 +151,22 @@ class Ref(metaclass=_RefType):
         raise TypeError("pickle: a reference is not pickled; pickle its contents, ref[...]")
 
 
+def _of_tracer(name: str) -> property:
+    """A method of references, for the tracers that stand for such in programs."""
+    method = getattr(Ref, name)
+
+    def get_method(self: Any) -> Any:
+        if not isinstance(self.aval, AbstractRef):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        return method.__get__(self)
+
+    return property(get_method)
+
+
+for _name in ("get", "set", "swap", "addupdate"):
+    setattr(Tracer, _name, _of_tracer(_name))
+
+
 _VIEW = "a view of a reference is read by view[...]; pass the reference itself"  # to a function that takes arrays
 
 

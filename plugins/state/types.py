@@ -32,6 +32,7 @@ class AbstractRef(AbstractValue):
 
     mutable = True
     operations: ClassVar[Any] = None  # the module that reads and writes references
+    run: ClassVar[Any] = None  # runs an executable of a program that takes references
     inner_aval: ShapedArray
     memory_space: Any
     kind: Any
