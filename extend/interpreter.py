@@ -232,7 +232,7 @@ class Interpreter:
     def join(self, x: Any, y: Any) -> Any:
         """The value of a variable that has the one value or the other; a subclass defines it for abstract values.
 
-        It must stand for every array for which `x` or `y` stands.
+        It must stand for all arrays of `x` and of `y`.
         """
         raise NotImplementedError(f"{type(self).__name__}.join: define it if values stand for sets of arrays")
 

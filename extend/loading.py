@@ -39,7 +39,7 @@ class WrittenByImport(list[Undo]):
 
 
 class WrittenByHook(list[Undo]):
-    """How to undo what the hook of a plugin writes, without what modules write that it imports."""
+    """How to undo the writes of a plugin's hook, without those of the modules that it imports."""
 
     def __init__(self, by_import: WrittenByImport) -> None:
         super().__init__()

@@ -343,7 +343,7 @@ def _sizes(function: str, items: list[tuple[Labels, tuple[int, ...]]]) -> dict[s
 
 
 def _matched(x: Any, of_x: Labels, y: Any, of_y: Labels) -> tuple[Any, Labels, Any, Labels]:
-    """Two operands, without axes of length 1 whose label has a longer axis in the other one."""
+    """Two operands; an axis of length 1 is dropped if the other operand has a longer axis with the same label."""
 
     def trimmed(z: Any, labels: Labels, other: Any, of_other: Labels) -> tuple[Any, Labels]:
         shape, lengths = get_aval(z).shape, dict(zip(of_other, get_aval(other).shape, strict=True))

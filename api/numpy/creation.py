@@ -275,7 +275,7 @@ def _of_foreign(function: str, a: Any, dtype: Any, copy: Any, device: Any = None
 
 
 def values_of(function: str, argument: str, a: Any) -> Any:
-    """An array or a number as it is, and as an array what `asarray` makes one of, such as nested sequences."""
+    """An array or a number unchanged; other values that `asarray` accepts, such as nested sequences, as arrays."""
     if isinstance(a, list | tuple):
         return _of_sequence(function, argument, a, None)
     return _of_foreign(function, a, None, None) if _is_convertible(a) and not isinstance(a, _ARRAYS) else a

@@ -221,7 +221,7 @@ def _require_free(distribution: str, module: str, folder: Path) -> None:
 
 
 def _names_of(kind: _Kind, chosen: str | None, module: str) -> dict[str, str]:
-    """The names of the function, its primitive or kind of rules, and what is made of them.
+    """The names of the function, of its primitive or kind of rules, and names derived from them.
 
     Args:
       kind: the template.

@@ -66,7 +66,7 @@ def short_paths(text: str) -> str:
 
 @cache
 def _packages() -> list[str]:
-    """The folders of installed packages, that of primax first, the longest before those that contain it."""
+    """The folders of installed packages: first that of primax, and each folder before those that contain it."""
     package = sys.modules[__name__.partition(".")[0]].__file__ or ""
     folders = {os.path.dirname(os.path.dirname(package)), *map(sysconfig.get_path, ("purelib", "platlib"))}
     return sorted(folders, key=len, reverse=True)

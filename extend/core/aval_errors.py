@@ -1,4 +1,4 @@
-"""The error for a value whose aval, a class of a plugin's, is not that of an array, where an array is needed."""
+"""The error for a value of a plugin's type where an array is needed."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ __all__ = ["UserType", "register_arraylike", "register_on_type", "register_user_
 
 
 class UserType(AbstractValue):
-    """The type of values that are made of arrays, of a class of a package's own.
+    """The type of values of a package's class, which are made of arrays.
 
     A subclass is immutable, hashable and compares by content; a frozen dataclass is all that. `register_user_type`
     connects it with the class of its values. A value is one variable of a program and one leaf of a pytree.

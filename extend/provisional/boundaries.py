@@ -120,7 +120,7 @@ _lines = bytes([_NO_LINE | 7] * (_units // 8) + [_NO_LINE | units - 1 for units 
 
 
 def _extended(table: bytes, end: int) -> bytes:
-    """A table of exceptions with the handler at the end of the code, for all exceptions that have no other."""
+    """A table of exceptions that sends all exceptions without a handler to the one at the end of the code."""
     extended = []
     covered = 0
     for start, stop, handler, stack in _entries(table):
@@ -309,7 +309,7 @@ _executing: list[str] = []
 
 
 def mark_modules() -> None:
-    """Mark the functions of `primax` and of those public modules that are imported from now on."""
+    """Mark the functions of `primax`, and of each public module that is imported from now on."""
     if not _known:
         return
     _mark_unnamed()

@@ -1,4 +1,4 @@
-"""Arithmetic of sizes of axes that are known when a program runs, and the symbolic ones of a plugin."""
+"""Arithmetic of sizes of axes that are known when a program runs, and of symbolic sizes."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _extreme(name: str, a: Any, b: Any) -> Any:
 
 
 def sliced(entry: slice, size: Any) -> tuple[Any, Any, int]:
-    """The start, the number of elements and the step of a slice of an axis that a dimension measures."""
+    """The start, the number of elements and the step of a slice of an axis, whose size is a dimension."""
     step = 1 if entry.step is None else index(entry.step)
     if step == 0:
         raise ValueError("slice step cannot be zero")

@@ -85,7 +85,7 @@ def operations_of(primitive: Any) -> Any:
 
 @contextmanager
 def _mesh_axes(module: Any) -> Iterator[None]:
-    """A `with` block with the names of the axes of a mesh along which the lowered program is that of one device."""
+    """A `with` block with the names of mesh axes; along these, the lowered program is that of one device."""
     manual = None if module.spmd is None else module.spmd.manual
     before = thread.axes
     if manual is not None:

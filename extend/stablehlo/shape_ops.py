@@ -175,7 +175,7 @@ def slice_op(
 
 
 def dynamic_slice(ctx: Any, aval_out: Any, x: Any, *, start_indices: Sequence[Any]) -> Any:
-    """The part of `x`, of a type, that begins at computed positions, moved inside of `x`.
+    """The part of `x` with a given type that begins at computed positions; it is moved to be inside of `x`.
 
     Examples:
       >>> import primax as px

@@ -100,7 +100,7 @@ def _frames(error: BaseException) -> Iterator[list[tuple[str, Any]]]:
 
 
 def _belongs(frame: FrameType, primitive: Any) -> bool:
-    """Whether a frame of a rule that a factory made has a primitive among its variables, or those of its caller."""
+    """Whether a primitive is among the variables of a frame of a rule from a factory, or of its caller."""
     callers = [frame, *([frame.f_back] if frame.f_back is not None else [])]
     return any(value is primitive for each in callers for value in each.f_locals.values())
 

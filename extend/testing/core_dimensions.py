@@ -54,7 +54,7 @@ def check_core_dimensions(case: Case) -> None:
 
 
 def _stack(setting: Setting, i: int, axes: Axes, missing: int) -> np.ndarray:
-    """Different values of an operand along new leading axes, with axes of size 1 for those that only others have."""
+    """Different values of an operand along new leading axes; axes that only other operands have are of size 1."""
     rows = [np.asarray(setting.case.other_args(setting, k)[i]) for k in range(int(np.prod(axes, dtype=int)))]
     return np.stack(rows).reshape((*axes, *([1] * missing if axes else ()), *rows[0].shape))
 

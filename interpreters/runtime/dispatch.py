@@ -199,7 +199,7 @@ def fast_function(
 def fast_front(
     function: Callable[..., Any], static_argnums: Sequence[int] = (), static_argnames: Sequence[str] = ()
 ) -> tuple[Any, Callable[[Any], None]]:
-    """A function that runs the programs of a function of `fast_function`, and leaves other calls to a function.
+    """A function that runs the programs of a `fast_function` itself, and passes other calls to `function`.
 
     Args:
       function: called for arguments that are not all arrays or numbers, for new signatures, and while a function is

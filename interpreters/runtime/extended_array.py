@@ -35,7 +35,7 @@ def physical_aval(aval: Any) -> Any:
 
 
 def _of_base(name: str, doc: str) -> property:
-    """A property of an array of an extended dtype that is the one of its elements' array."""
+    """A property that an array of an extended dtype takes from the array of its elements."""
     return property(lambda self: getattr(self.base, name), doc=doc)
 
 

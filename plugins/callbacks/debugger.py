@@ -53,7 +53,7 @@ def debug_breakpoint(
 ) -> Any:
     """Stop the program here, and open a debugger prompt.
 
-    The variables of the function that calls this, and of those that call it, have their values of this run. `help`
+    The variables of the calling function, and of its callers, have their values of this run. `help`
     lists the commands: `p` prints an expression, `u` and `d` go to the caller and back, `c` continues, `q` ends.
 
     Args:

@@ -167,7 +167,7 @@ def flat_arguments(
 
 
 def _fits(got: Any, aval: Any) -> bool:
-    """Whether a type is one of those that a type with symbolic dimensions represents, if these have fitting values."""
+    """Whether a type is an instance of a type with symbolic dimensions, for some values of the dimensions."""
     if not isinstance(got, core.ShapedArray) or not is_symbolic(aval.shape) or len(got.shape) != len(aval.shape):
         return False
     known = [n if is_symbolic_dim(size) else size for size, n in zip(aval.shape, got.shape, strict=True)]

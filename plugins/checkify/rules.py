@@ -243,7 +243,7 @@ def _while(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]:
 
 
 def _derivative(jvp: Any, primals: Any, tangents: Any) -> tuple[Any, Any]:
-    """The result of a JVP rule without the checks that it makes, since those of the function are made already."""
+    """The result of a JVP rule without its checks, since the function has made them already."""
     nonzero = nonzero_flags(tangents)
     nonzero_out: list[bool] = []
     count = len(primals)

@@ -13,7 +13,7 @@ from primax.plugins.calls import run_program
 def run_compiled(
     primitive: core.Primitive, program: core.ClosedJaxpr, args: Sequence[Any], params: dict[str, Any]
 ) -> list[Any]:
-    """Apply a primitive by compiling a program of one equation, cached on one of the programs that it holds."""
+    """Apply a primitive by compiling a program of one equation, cached on a program that it holds."""
     avals = tuple([get_aval(x) for x in args])
 
     def make() -> core.ClosedJaxpr:

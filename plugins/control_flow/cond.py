@@ -236,7 +236,7 @@ def _passed(programs: Sequence[core.ClosedJaxpr]) -> tuple[int | None, ...]:
 
 
 def _without_passed(programs: Sequence[core.ClosedJaxpr]) -> tuple[Programs, tuple[int | None, ...]]:
-    """Programs without the results that are the same operand in all of them, and the positions of these operands."""
+    """Programs without results that return the same operand in all programs, and the positions of these operands."""
     passed = _passed(programs)
     if passed.count(None) == len(passed):
         return tuple(programs), passed

@@ -30,7 +30,7 @@ class Staged(NamedTuple):
 
 @dataclass(frozen=True)
 class MadeOf:
-    """A function that calls another one, and whose programs are kept as long as that one exists.
+    """A function that calls another one; its programs are kept as long as the other function exists.
 
     Attributes:
       fun: the other function; apart from it the function depends on `kind` only.

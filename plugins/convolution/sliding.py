@@ -29,7 +29,7 @@ def mode_padding(mode: str, window: int) -> tuple[int, int]:
 def slide(
     x: Any, kernel: Any, padding: Sequence[tuple[int, int]], precision: Any, preferred_element_type: Any
 ) -> Array:
-    """The sums of products of an array and a kernel of its rank and dtype, for each position of the kernel inside.
+    """The sums of products of an array and a kernel of the same rank and dtype, for each position of the kernel inside.
 
     Args:
       x: the array.

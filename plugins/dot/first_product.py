@@ -1,4 +1,4 @@
-"""The first matrix product of a process, beside the compilation of the first program that has one.
+"""The first matrix product of a process, which runs while the first program with a product is compiled.
 
 XLA for CPUs generates the machine code for products of float32 matrices when a process runs the first one, which takes
 30 ms. A thread runs a small product while XLA compiles the program that needs it.

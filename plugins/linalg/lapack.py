@@ -68,7 +68,7 @@ def lapack_call(
     aliases: Mapping[int, int] | None = None,
     by_rows: bool = False,
 ) -> list[Any]:
-    """The results of a routine of LAPACK, or of its kin on GPUs, applied to each element of a stack.
+    """The results of a routine of LAPACK, or of its counterpart on GPUs, applied to each element of a stack.
 
     Args:
       ctx: the lowering context; its platform determines the library.

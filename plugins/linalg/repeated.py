@@ -198,7 +198,7 @@ class _Bases:
 
     @staticmethod
     def _last_first(zero: Any) -> Array:
-        """A rotation of places that brings the first ones to where numbers are zero, which are the last ones."""
+        """A rotation that moves the first places to the last ones, where numbers are zero."""
         shape = get_aval(zero).shape
         others = convert_element_type_p.bind(bitwise.bitwise_not(zero), new_dtype=_INT32, weak_type=False)
         places = structural.iota_p.bind(dtype=_INT32, shape=shape, dimension=len(shape) - 1)

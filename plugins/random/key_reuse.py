@@ -61,7 +61,7 @@ class KeyUse:
         self.origin.used[self.path] = line
 
     def merge(self, parts: Iterable[Any]) -> None:
-        """Record a use of the whole instead of uses of some of its parts, if the first of these is used."""
+        """If the first part is used, record a use of the whole instead of uses of parts."""
         lines = [self.origin.used.pop((*self.path, part), None) for part in parts]
         if lines and lines[0] is not None:
             self.use(lines[0])

@@ -66,7 +66,7 @@ def _from_the_front(indices: Any, sizes: Sequence[int]) -> Any:
 
 
 def scattered(sizes: Sequence[int], rows: Any, data: Any) -> Any:
-    """The array of blocks `data`, of shape (nse, *dense), added where `rows`, of shape (nse, len(sizes)), say."""
+    """The blocks `data`, of shape (nse, *dense), added at the indices `rows`, of shape (nse, len(sizes))."""
     aval = get_aval(data)
     logical = dtypes.is_bool(aval.dtype)
     if not len(sizes):
@@ -87,7 +87,7 @@ def scattered(sizes: Sequence[int], rows: Any, data: Any) -> Any:
 
 
 def taken(x: Any, rows: Any) -> Any:
-    """The blocks of an array where `rows`, of shape (nse, count), say, and zeros for rows out of range."""
+    """The blocks of an array at the indices `rows`, of shape (nse, count), and zeros for rows out of range."""
     aval = get_aval(x)
     nse, count = get_aval(rows).shape
     sizes, block = aval.shape[:count], aval.shape[count:]
