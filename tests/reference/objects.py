@@ -11,6 +11,7 @@ from typing import Any, ForwardRef
 
 import surface
 
+from primax.core.operand import Operand
 from primax.core.primitive import Primitive
 from reference import docstrings
 from reference.names import Entry, documented_kind
@@ -170,16 +171,30 @@ def _members(entry: Entry, link: Link) -> list[str]:
         return [f"**Members**: {', '.join(f'`{member.name}`' for member in cls)}.", ""]
     told = set(docstrings.described(docstrings.parsed(docstrings.docstring(cls)).sections.get("Attributes", "")))
     lines = []
-    seen: set[str] = set()
+    seen = set(told)
+    inherited: list[str] = []
     for base in cls.__mro__:
-        if not base.__module__.startswith("primax") or (base is not cls and base.__name__ != cls.__name__):
+        if not base.__module__.startswith("primax"):
             continue
         for name, member in sorted(vars(base).items()):
-            if name.startswith("_") or name in seen | told or isinstance(member, Primitive):
+            if name.startswith("_") or name in seen or isinstance(member, Primitive):
                 continue
             seen.add(name)
-            lines += _member(entry, name, member, link)
-    return lines
+            if base is cls or base.__name__ == cls.__name__:
+                lines += _member(entry, name, member, link)
+            elif callable(member) or isinstance(member, property | cached_property):
+                inherited.append(name)
+    if not inherited:
+        return lines
+    shown = ", ".join(_inherited(name, cls, link) for name in sorted(inherited, key=str.lower))
+    return [f"It inherits {shown}.", "", *lines]
+
+
+def _inherited(name: str, cls: type, link: Link) -> str:
+    """The name of an inherited method or property; those of arrays are described where primax.numpy has them."""
+    if not issubclass(cls, Operand):
+        return f"`{name}`"
+    return link(f"px.numpy.{name}").replace(f"`px.numpy.{name}`", f"`{name}`")
 
 
 def _methods(entry: Entry, link: Link) -> list[str]:
