@@ -14,7 +14,7 @@ import surface
 from primax.core.operand import Operand
 from primax.core.primitive import Primitive
 from reference import docstrings
-from reference.names import Entry, documented_kind
+from reference.names import Entry, documented_kind, entries
 
 Link = Callable[[str], str]
 _WIDTH = 88
@@ -172,7 +172,8 @@ def _members(entry: Entry, link: Link) -> list[str]:
     told = set(docstrings.described(docstrings.parsed(docstrings.docstring(cls)).sections.get("Attributes", "")))
     lines = []
     seen = set(told)
-    inherited: list[str] = []
+    described = {id(other.value): other.path for other in entries().values()}  # a public base has its own section
+    inherited: dict[str, list[str]] = {}
     for base in cls.__mro__:
         if not base.__module__.startswith("primax"):
             continue
@@ -180,14 +181,15 @@ def _members(entry: Entry, link: Link) -> list[str]:
             if name.startswith("_") or name in seen or isinstance(member, Primitive):
                 continue
             seen.add(name)
-            if base is cls or base.__name__ == cls.__name__:
+            if base is cls or base.__name__ == cls.__name__ or id(base) not in described:
                 lines += _member(entry, name, member, link)
             elif callable(member) or isinstance(member, property | cached_property):
-                inherited.append(name)
-    if not inherited:
-        return lines
-    shown = ", ".join(_inherited(name, cls, link) for name in sorted(inherited, key=str.lower))
-    return [f"It inherits {shown}.", "", *lines]
+                inherited.setdefault(described[id(base)], []).append(name)
+    told_of = []
+    for path, names in inherited.items():
+        shown = ", ".join(_inherited(name, cls, link) for name in sorted(names, key=str.lower))
+        told_of += [f"From {link(path)} it inherits {shown}.", ""]
+    return [*told_of, *lines]
 
 
 def _inherited(name: str, cls: type, link: Link) -> str:
