@@ -151,20 +151,20 @@ class Ref(metaclass=_RefType):
         raise TypeError("pickle: a reference is not pickled; pickle its contents, ref[...]")
 
 
-def _of_tracer(name: str) -> property:
-    """A method of references, for the tracers that stand for such in programs."""
-    method = getattr(Ref, name)
-
-    def get_method(self: Any) -> Any:
-        if not isinstance(self.aval, AbstractRef):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-        return method.__get__(self)
-
-    return property(get_method)
+_METHODS = frozenset(("get", "set", "swap", "addupdate"))
 
 
-for _name in ("get", "set", "swap", "addupdate"):
-    setattr(Tracer, _name, _of_tracer(_name))
+def _attribute_of_tracer(self: Any, name: str) -> Any:
+    """The methods of references, for tracers that stand for such in programs."""
+    if name in _METHODS and isinstance(self.aval, AbstractRef):
+        return getattr(Ref, name).__get__(self)
+    others = getattr(super(Tracer, self), "__getattr__", None)  # there are some with types of users
+    if others is not None:
+        return others(name)
+    raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
+
+Tracer.__getattr__ = _attribute_of_tracer  # type: ignore[attr-defined]
 
 
 _VIEW = "a view of a reference is read by view[...]; pass the reference itself"  # to a function that takes arrays
