@@ -106,12 +106,7 @@ def _section(primitive: Primitive, page: str, entry: Entry | None, links: Links,
     elif why := _about_derivative(primitive):
         facts.append(f"- Derivative: {why}")
     lines += [*facts, "", *_rules(primitive, page, files)]
-    for sample in samples:
-        program = _program(primitive, sample)
-        if program:
-            lines += program
-            break
-    return lines
+    return [*lines, *next(filter(None, (_program(primitive, sample) for sample in samples)), [])]
 
 
 def _parameters(primitive: Primitive) -> str:
@@ -189,10 +184,15 @@ def _program(primitive: Primitive, sample: Sample) -> list[str]:
     def call(*args: Any) -> Any:
         return primitive.bind(*args, **sample.params)
 
-    try:
-        jaxpr = str(px.make_jaxpr(call)(*sample.args))
-        module = px.jit(call).lower(*sample.args).as_text()
-    except Exception:  # a sample of another context, such as a mesh
+    for double in (False, True):  # a program among the parameters may be one of doubles
+        try:
+            with px.enable_x64(double):
+                jaxpr = str(px.make_jaxpr(call)(*sample.args))
+                module = px.jit(call).lower(*sample.args).as_text()
+            break
+        except Exception:  # a sample of another context, such as a mesh
+            continue
+    else:
         return []
     lines = module.rstrip().splitlines()
     if len(lines) > _LINES:
