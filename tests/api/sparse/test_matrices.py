@@ -298,7 +298,7 @@ def _with(index):
         (
             lambda: sparse.COO((*_with("i4")[:2], np.zeros(2, "i2")), shape=(2, 2)),
             TypeError,
-            "and col must have one",
+            "and col must have the same",
         ),
         (lambda: sparse.COO((np.ones((2, 2)), *_with("i4")[1:]), shape=(2, 2)), ValueError, "COO: data must have one"),
         (lambda: sparse.CSR(_with("i4"), shape=(2, 2)), ValueError, r"CSR: indptr must have shape \(3,\)"),
