@@ -211,7 +211,8 @@ def with_sharding_constraint(x: _T, shardings: object) -> _T:
       shardings: a `NamedSharding`, or a `PartitionSpec` over the mesh in scope, or a tree of these that is a prefix of
         `x`. `PartitionSpec.UNCONSTRAINED` leaves an axis to XLA, None leaves an array to it.
 
-    Returns: The same values. Outside of programs they are moved to the shardings.
+    Returns:
+      The same values. Outside of programs they are moved to the shardings.
 
     Raises:
       TypeError: `shardings` is not one of these.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 from collections import Counter
@@ -20,6 +21,14 @@ _SHORT = {
 }
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _CODE = re.compile(r"(?<![`\[])`([^`\n]+)`(?![`\]])")
+
+
+def parameters(value: object) -> list[str]:
+    """The names of the parameters of a function or class."""
+    try:
+        return list(inspect.signature(value).parameters) if callable(value) else []
+    except (TypeError, ValueError):
+        return []
 
 
 def _is_call(rest: str) -> bool:
@@ -74,22 +83,23 @@ class Links:
         full = ".".join(filter(None, [_SHORT.get(first, first), rest]))
         return self._more.get(full, "") if rest or first in _SHORT else ""
 
-    def linker(self, page: str, module: str = "", but: str = "") -> Callable[[str], str]:
+    def linker(self, page: str, module: str = "", entry: Entry | None = None) -> Callable[[str], str]:
         """A function that makes Markdown of what stands between backticks on a page.
 
         Args:
           page: the page.
           module: the module whose names need no prefix.
-          but: the name that the text describes, which is no link.
+          entry: the object that the text describes; its name and its parameters are no links.
         """
+        plain = {entry.name, entry.path, *parameters(entry.value)} if entry is not None else set()
 
         def link(code: str) -> str:
             quoted = f"`` {code} ``" if "`" in code else f"`{code}`"
             found = _NAME.match(code)
-            if found is None or not _is_call(code[found.end() :]):
+            if found is None or found[0] in plain or not _is_call(code[found.end() :]):
                 return quoted
             place = self.place(found[0], module)
-            return f"[{quoted}]({relative(place, page)})" if place and not place.endswith(f"#{but}") else quoted
+            return f"[{quoted}]({relative(place, page)})" if place else quoted
 
         return link
 

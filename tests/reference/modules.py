@@ -120,7 +120,7 @@ def _text(
     for entry in sorted(plain, key=lambda entry: entry.name.lower()):
         see = [f"[{title}]({relative(place, page.path)})" for title, place in _further(entry, places)]
         see += [f"[{title_of(each)}]({relative(each, page.path)})" for each in links.pages_on(entry)]
-        lines += page_part(entry, links.linker(page.path, page.module, entry.path), see)
+        lines += page_part(entry, links.linker(page.path, page.module, entry), see)
     if primitives:
         lines += ["## Primitives" if plain else "", "", "| name | primitive |", "|---|---|"]
         for entry in primitives:

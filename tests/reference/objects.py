@@ -114,7 +114,7 @@ def page_part(entry: Entry, link: Link, see: list[str]) -> list[str]:
         shown = repr(value)
         lines += [
             f"The value `{shown}`."
-            if len(shown) < 200 and "`" not in shown
+            if len(shown) < 200 and "`" not in shown and " at 0x" not in shown
             else f"A value of type `{type(value).__name__}`.",
             "",
         ]
