@@ -86,11 +86,12 @@ def to_jax(
         to_jax(kepler_p).bind(Ms, es)
 
     Examples:
+      >>> from importlib.util import find_spec
       >>> import primax as px
       >>> from primax.extend import to_jax
-      >>> f = to_jax(lambda x: 2 * px.lax.sin(x))  # works inside jax.jit, jax.grad and jax.vmap, if jax is installed
-      >>> f.__name__
-      '<lambda>'
+      >>> f = to_jax(px.lax.sin) if find_spec("jax") else px.lax.sin  # f can be passed to jax.grad and jax.vmap
+      >>> float(f(0.0))
+      0.0
     """
     if isinstance(what, Primitive):
         if static_argnums is not None or static_argnames is not None:
