@@ -38,11 +38,13 @@ def new_ref(init_val: ArrayLike, *, memory_space: Any = None, kind: str | None =
 
     Args:
       init_val: the first contents, an array or a number; it is not changed.
-      memory_space: the memory that holds the contents; recorded in the type.
+      memory_space: the memory that holds the contents, for lowerings; recorded in the type. Outside of programs it is
+        None or `Space.Device`.
       kind: a name for lowerings; recorded in the type.
 
     Raises:
-      TypeError: `init_val` is no array or number.
+      TypeError: `init_val` is no array or number; `memory_space` or `kind` has no hash.
+      UnsupportedError: another memory is asked for outside of programs.
 
     >>> import primax as px
     >>> count = px.new_ref(px.numpy.zeros(3))
@@ -62,7 +64,8 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
 
     Args:
       ty: its shape and dtype: a `ShapeDtypeStruct`, or anything with these attributes.
-      memory_space: the memory that holds the contents; recorded in the type.
+      memory_space: the memory that holds the contents, for lowerings; recorded in the type. Outside of programs it is
+        None or `Space.Device`.
 
     Raises:
       TypeError: `ty` has no shape and dtype.

@@ -8,7 +8,7 @@ is read and replaced at once by pure operations; so differentiation and vectoriz
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -305,6 +305,7 @@ def new_ref(init: Any, memory_space: Any = None, kind: Any = None) -> Any:
     if not isinstance(aval, core.ShapedArray):
         raise TypeError(f"new_ref: value must be an array or a number, got {aval.str_short()}")
     trace = thread.trace
+    _check_place("new_ref", memory_space, kind, trace)
     if stages(trace):
         return trace.process(ref_p, [init], {"memory_space": memory_space, "kind": kind})
     return _cell(init, AbstractRef(aval.strip_weak_type(), memory_space, kind))
@@ -313,11 +314,29 @@ def new_ref(init: Any, memory_space: Any = None, kind: Any = None) -> Any:
 def empty_ref(shape: Any, dtype: Any, memory_space: Any = None, kind: Any = None) -> Any:
     """A reference with contents that must be written before they are read."""
     trace = thread.trace
+    _check_place("empty_ref", memory_space, kind, trace)
     aval = core.ShapedArray(shape, dtype)
     if stages(trace):
         params = {"shape": aval.shape, "dtype": aval.dtype, "memory_space": memory_space, "kind": kind}
         return trace.process(empty2_p, [], params)
     return _cell(core.protocol_of(aval).zeros(aval), AbstractRef(aval, memory_space, kind))
+
+
+def _check_place(what: str, memory_space: Any, kind: Any, trace: Any) -> None:
+    """Check where a reference shall be, which is a part of its type.
+
+    Raises:
+      TypeError: the memory or the kind has no hash.
+      UnsupportedError: outside of programs another memory than the device's is asked for.
+    """
+    for name, value in (("memory_space", memory_space), ("kind", kind)):
+        if value is not None and not isinstance(value, Hashable):
+            raise TypeError(f"{what}: {name} must be hashable, got {value!r}")
+    if memory_space is not None and not trace.tracing and getattr(memory_space, "name", "") != "Device":
+        raise core.UnsupportedError(
+            f"{what}: memory_space must be None or Space.Device outside of programs, where contents are arrays of a "
+            f"device, got {memory_space!r}"
+        )
 
 
 def _cell(value: Any, aval: AbstractRef) -> Ref:

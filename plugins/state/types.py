@@ -116,7 +116,8 @@ class AbstractRef(AbstractValue):
         return None if ref._value is first else ref._value
 
     def str_short(self) -> str:
-        return f"Ref{{{self.inner_aval.str_short()}}}"
+        place = "" if self.memory_space is None else f"<{self.memory_space}>"
+        return f"Ref{place}{{{self.inner_aval.str_short()}}}"
 
 
 _known: WeakValueDictionary[Any, AbstractRef] = WeakValueDictionary()

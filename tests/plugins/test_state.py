@@ -11,6 +11,7 @@ import primax.numpy as pnp
 from primax import extend, lax
 from primax.experimental.random import stateful_rng
 from primax.extend import core
+from primax.memory import Space
 from primax.plugins.state import discharge
 
 DOUBLE = pnp.zeros(()).dtype == np.float64
@@ -664,3 +665,19 @@ def test_what_a_discharge_rule_returns_is_checked():
         bound(lambda x: (x, {1: x}))
     with pytest.raises(TypeError, match=r"new contents of operand 0 of type f32\[2\], got f32\[\]"):
         bound(lambda x: (x, {0: x.sum()}))
+
+
+@of_32_bits
+def test_a_reference_names_its_memory_and_its_kind():
+    def f(x):
+        ref = px.new_ref(x, memory_space=Space.Host, kind="scratch")
+        ref[...] += 1.0
+        return ref[...]
+
+    assert "b:Ref<Space.Host>{f32[]} = new_ref[kind=scratch memory_space=Space.Host] a" in str(px.make_jaxpr(f)(1.0))
+    assert float(px.jit(f)(1.0)) == 2.0
+    assert px.new_ref(1.0, memory_space=Space.Device).aval.memory_space is Space.Device
+    with pytest.raises(core.UnsupportedError, match="memory_space must be None or Space.Device outside of programs"):
+        px.new_ref(1.0, memory_space=Space.Host)
+    with pytest.raises(TypeError, match=r"new_ref: kind must be hashable, got \[\]"):
+        px.new_ref(1.0, kind=[])
