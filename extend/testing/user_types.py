@@ -17,7 +17,6 @@ import numpy as np
 from primax.core.avals import get_aval
 from primax.extend import dtypes
 from primax.extend.core.samples import Sample
-from primax.extend.core.user_types import UserType
 from primax.extend.definition import define_primitive
 from primax.interpreters.batching import AxisData, to_dim
 from primax.interpreters.staging import trace_to_jaxpr

@@ -63,6 +63,14 @@ def _diverted_property(name: str, plain: Any) -> Any:
     return get
 
 
+def _reflected(name: str, x: Any, y: Any) -> Any:
+    """`x + y` by the method `__radd__` of `y`, which Python does not try if both are tracers of one class."""
+    if type(x) is not type(y):
+        return NotImplemented
+    function = getattr(_class_of(y), f"__r{name[2:]}", None)
+    return NotImplemented if function is None else function(y, x)
+
+
 def _diverted(name: str, plain: FunctionType) -> Any:
     """A method that calls that of the values' class on a tracer of one."""
     binary = name.startswith("__") and plain.__code__.co_argcount == 2 and name not in _NOT_BINARY
@@ -72,13 +80,14 @@ def _diverted(name: str, plain: FunctionType) -> Any:
         owner = _class_of(self)
         if owner is None:
             if binary and _class_of(args[0]) is not None:
-                return NotImplemented
+                return _reflected(name, self, args[0])
             return plain(self, *args, **kwargs)
         function = getattr(owner, name, None)
         if function is not None and function is not getattr(object, name, None):
-            return function(self, *args, **kwargs)
+            out = function(self, *args, **kwargs)
+            return _reflected(name, self, args[0]) if out is NotImplemented and binary else out
         if binary and _class_of(args[0]) is not None:
-            return NotImplemented
+            return _reflected(name, self, args[0])
         raise TypeError(f"{owner.__name__} does not define {name}, so a tracer of one has none")
 
     return method

@@ -18,6 +18,9 @@ from processes import HANG
 KEPLER = ROOT / "examples" / "primax-kepler"
 PHILOX = ROOT / "examples" / "primax-philox"
 BOUNDED_WHILE = ROOT / "examples" / "primax-bounded-while"
+LAZY = ROOT / "examples" / "primax-lazy"
+QUANTIZED = ROOT / "examples" / "primax-quantized"
+UNITS = ROOT / "examples" / "primax-units"
 SWISH = ROOT / "examples" / "primax-swish"
 _LEFT_BEHIND = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "dist", ".*")
 

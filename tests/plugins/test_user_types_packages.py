@@ -1,0 +1,92 @@
+"""What packages of users' types need of the mechanism."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import primax as px
+from primax.extend import core, define_primitive
+
+pytestmark = pytest.mark.any_word_size
+
+
+class Scaled:
+    def __init__(self, array):
+        self.array = array
+
+    def __rmatmul__(self, x):
+        return product_p.bind(x, self)
+
+
+class Base:
+    def __init__(self, array):
+        self.array = array
+
+
+@dataclasses.dataclass(frozen=True)
+class BaseType(core.UserType):
+    shape: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, x):
+        return cls(np.shape(x.array))
+
+    def part_types(self):
+        return [core.ShapedArray(self.shape, np.float32)]
+
+    def to_parts(self, x):
+        return [x.array]
+
+    def from_parts(self, parts):
+        return self.value_class(*parts)
+
+    def to_tangent_aval(self):
+        return core.ShapedArray(self.shape, np.float32)
+
+
+class ScaledType(BaseType):
+    pass
+
+
+core.register_user_type(BaseType, Base)
+core.register_user_type(ScaledType, Scaled)  # the class of a subclass is another one
+
+product_p = define_primitive(
+    "test_product_with_scaled",
+    impl=lambda x, scaled: x @ scaled.array,
+    abstract_eval=lambda x, scaled: x,
+)
+
+
+def test_the_type_of_a_subclass_has_a_class_of_its_own():
+    out = px.jit(lambda pair: pair)((Base(np.float32(1)), Scaled(np.float32(2))))
+    assert [type(x) for x in out] == [Base, Scaled]
+
+
+def test_the_reflected_operator_is_called_where_both_operands_are_tracers():
+    x = np.ones((2, 2), np.float32)
+    np.testing.assert_array_equal(px.jit(lambda x, y: x @ y)(x, Scaled(x)), [[2, 2], [2, 2]])
+    with pytest.raises(TypeError, match="unsupported operand"):
+        px.jit(lambda x, y: x + y)(x, Scaled(x))
+
+
+def test_grad_of_a_function_with_such_a_result_says_so():
+    with pytest.raises(TypeError, match="must return a scalar, got BaseType"):
+        px.grad(lambda x: x)(Base(np.float32(1)))
+
+
+identity_p = define_primitive(
+    "test_identity_on_base",
+    impl=lambda x: Base(x),
+    abstract_eval=lambda x: BaseType(x.shape),
+    jvp=lambda primals, tangents: (identity_p.bind(*primals), tangents[0]),
+)
+
+
+def test_a_tangent_may_be_weakly_typed():
+    value, tangent = px.jvp(identity_p.bind, (np.float32(1),), (np.float32(2),))
+    assert (type(value), float(tangent)) == (Base, 2)
+    assert type(px.jvp(lambda x: identity_p.bind(x), (1.0,), (2.0,))[0]) is Base
