@@ -249,9 +249,12 @@ def build_ffi_lowering_function(
     """`ffi_lowering`, for a function that returns the operation instead of its results.
 
     Examples:
-      >>> from primax.extend import ffi
-      >>> lower = ffi.build_ffi_lowering_function("my_kernel", backend_config={"size": 3})
-      >>> callable(lower)
+      >>> import primax as px
+      >>> from primax.extend import define_primitive, ffi
+      >>> lower = ffi.build_ffi_lowering_function("my_kernel")
+      >>> rule = lambda ctx, x: lower(ctx, x).results[:1]  # lower returns the operation
+      >>> first_p = define_primitive("first_of_kernel", abstract_eval=lambda x: x, lowering=rule)
+      >>> "@my_kernel(" in px.jit(first_p.bind).lower(1.0).as_text()
       True
     """
 

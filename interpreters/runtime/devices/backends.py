@@ -236,9 +236,10 @@ def devices(backend: str | None = None) -> list[Any]:
       XlaError: there is no such platform.
 
     Examples:
+      >>> import primax as px
       >>> from primax.extend import backend
-      >>> [device.id for device in backend.devices("cpu")][0]
-      0
+      >>> backend.devices() == backend.devices(px.default_backend()), backend.devices("cpu")[0].platform
+      (True, 'cpu')
     """
     return list(client(backend).devices())
 
@@ -305,8 +306,8 @@ def process_indices(backend: str | None = None) -> list[int]:
 
     Examples:
       >>> import primax as px
-      >>> px.process_indices()
-      [0]
+      >>> px.process_indices() == list(range(px.process_count()))
+      True
     """
     return sorted({int(device.process_index) for device in client(backend).devices()})
 
