@@ -10,9 +10,10 @@ from primax.core import undo_log
 from primax.core.arguments import check_function
 from primax.core.array_protocol import install_protocol
 from primax.core.avals import AbstractValue, array_conversions, aval_handlers, register_aval
-from primax.core.errors import PluginError
+from primax.core.errors import PluginError, UnexpectedTracerError
 from primax.core.lazy_tables import Table
 from primax.core.primitive import Primitive
+from primax.core.trace import Tracer
 
 __all__ = ["UserType", "register_arraylike", "register_on_type", "register_user_type"]
 
@@ -139,13 +140,30 @@ def register_user_type(user_type: type[UserType], value_class: type) -> None:
     if before not in (None, value_class):
         raise TypeError(f"{where}: {name} is the type of {before.__name__} already")
     known = aval_handlers.get(value_class)
-    if known is not None and getattr(known, "__self__", None) is not user_type:
+    if known is not None and value_classes.get(value_class) is not user_type:
         raise TypeError(f"{where}({name}): {value_class.__name__} has a type in programs already")
     undo_log.note(lambda: setattr(user_type, "value_class", before))
     adopt(user_type)
     user_type.value_class = value_class
-    register_aval(value_class, user_type.of)
+    register_aval(value_class, partial(_type_of, user_type))
     undo_log.put(value_classes, value_class, user_type)
+
+
+def _type_of(user_type: type[UserType], value: Any) -> UserType:
+    """The type of a value, which must not be made of traced values of a transformation that has ended."""
+    aval = user_type.of(value)
+    for part in aval.to_parts(value):
+        if isinstance(part, Tracer) and not part._trace.alive:
+            raise UnexpectedTracerError(made_of_tracers(value))
+    return aval
+
+
+def made_of_tracers(value: Any) -> str:
+    """What is wrong about a value with traced values inside, as a message."""
+    return (
+        f"a {type(value).__name__} is made of traced values; inside of transformed functions a primitive must make it "
+        "of them, or a function of its package that binds one, and not its class"
+    )
 
 
 def adopt(user_type: type[UserType]) -> None:

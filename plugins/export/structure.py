@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from primax.extend import dtypes
-from primax.extend.core import tree
+from primax.extend.core import UserType, tree
 from primax.extend.provisional.arguments import check_function
 from primax.extend.provisional.records import enter_reversibly
 
@@ -149,6 +149,11 @@ def structure_to_json(treedef: Any, what: str) -> Any:
                 raise ValueError(f"export: keys of dicts in {what} must be strings or numbers, got {key!r}")
         return ["dict", children, list(aux)]
     known = _by_class.get(kind)
+    if known is None and isinstance(aux, UserType):
+        raise ValueError(
+            f"export: {what} hold a value of type {aux.str_short()}, and such values have no serialized form; "
+            "export a function of its arrays, which makes the value"
+        )
     if known is None:
         kinds = (
             "register_namedtuple_serialization" if hasattr(kind, "_fields") else "register_pytree_node_serialization"

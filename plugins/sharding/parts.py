@@ -87,7 +87,7 @@ def refuse_composite(what: str, avals: Sequence[Any]) -> None:
         if aval.composite:
             raise core.UnsupportedError(
                 f"{what}: argument {i} (counted flat) must be an array, got a value of type {aval.str_short()}, which "
-                "devices cannot divide; pass its parts, and make the value of them inside"
+                "devices cannot divide; pass arrays, and compute with these inside"
             )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from primax.extend import core
 from primax.extend.core import AbstractValue, ClosedJaxpr, Jaxpr, JaxprEqn, UserType, get_aval, tree
+from primax.extend.core.user_types import made_of_tracers
 from primax.extend.interpreter import Interpreter, replay
 from primax.plugins.user_types.parts import from_arrays, to_arrays, tree_of_parts, types_of_parts
 
@@ -53,7 +54,16 @@ class Splitting(Interpreter):
         return replay(eqn, values)
 
     def lift(self, constant: Any) -> Any:
-        return Parts.of(get_aval(constant), constant)
+        lifted = Parts.of(get_aval(constant), constant)
+        if type(lifted) is Parts and any(isinstance(x, core.Tracer) for x in lifted.arrays):
+            raise core.UnexpectedTracerError(made_of_tracers(constant))
+        return lifted
+
+    def handle_shard_map(self, eqn: JaxprEqn, *values: Any) -> Any:
+        raise core.UnsupportedError(
+            "shard_map: the function must compute with arrays only, but it has values of users' types inside, which "
+            "are not supported there; compute with their arrays"
+        )
 
     def default(self, eqn: JaxprEqn, *values: Any) -> Any:
         primitive = eqn.primitive

@@ -404,7 +404,7 @@ def test_a_primitive_of_arrays_has_rules_for_values_where_one_gave_them():
         (lambda: px.grad(lambda p: p + p)(pair()), TypeError, "must return a scalar, got PairType"),
         (lambda: px.jvp(lambda q: q @ ONES, (quantized(),), (ONES,)), Exception, r"f32\[2\]"),
         (lambda: px.vmap(lambda q: q, in_axes=2)(quantized()), ValueError, r"q8\[2,3\] and has rank 2"),
-        (lambda: px.pmap(lambda p: p.dot(p))(pair(1, 2)), core.UnsupportedError, "pass its parts"),
+        (lambda: px.pmap(lambda p: p.dot(p))(pair(1, 2)), core.UnsupportedError, "pass arrays"),
     ],
 )
 def test_what_values_cannot_do_is_said(run, kind, text):

@@ -90,3 +90,21 @@ def test_a_tangent_may_be_weakly_typed():
     value, tangent = px.jvp(identity_p.bind, (np.float32(1),), (np.float32(2),))
     assert (type(value), float(tangent)) == (Base, 2)
     assert type(px.jvp(lambda x: identity_p.bind(x), (1.0,), (2.0,))[0]) is Base
+
+
+def test_a_value_made_of_traced_values_by_its_class_is_refused():
+    message = "a Scaled is made of traced values; inside of transformed functions a primitive must make it of them"
+    for run in (px.jit(Scaled), lambda x: px.jvp(Scaled, (x,), (x,))):
+        with pytest.raises(px.errors.UnexpectedTracerError, match=message):
+            run(np.float32(1))
+
+
+def test_what_is_not_supported_says_so():
+    x = np.ones((2, 2), np.float32)
+    exported = px.export.export(px.jit(lambda x: x))(Base(x))
+    with pytest.raises(ValueError, match=r"the arguments hold a value of type BaseType.*no serialized form"):
+        exported.serialize()
+    mesh = px.make_mesh((1,), ("i",))
+    inside = px.shard_map(lambda x: (identity_p.bind(x), x)[1], mesh=mesh, in_specs=px.P("i"), out_specs=px.P("i"))
+    with pytest.raises(px.errors.UnsupportedError, match="shard_map: the function must compute with arrays only"):
+        inside(x)
