@@ -233,11 +233,15 @@ def _call_error(error: ValueError | SystemError) -> BaseException | None:
     return XlaError(str(error)) if status_of(error) and not raised_by_python else None
 
 
+_ARRAYS = (Array, ExtendedArray, np.ndarray)
+
+
 def _shapes(arguments: Any) -> Any:
     """The key of arguments that are one signature for jaxlib, without the static ones."""
     try:
         leaves, structure = flatten(arguments)
-        kinds = tuple([(getattr(x, "shape", None), str(getattr(x, "dtype", type(x)))) for x in leaves])
+        # Attributes of other classes may run programs, in which the same error is raised.
+        kinds = tuple([(x.shape, str(x.dtype)) if isinstance(x, _ARRAYS) else type(x) for x in leaves])
         hash(kinds)
     except Exception:  # an error of an argument, which the call has raised
         return None

@@ -98,7 +98,7 @@ class Scope:
             return ""
         place = self.pick(fitting)
         if place.shape == "m" and shape == "s" and self.maker.rich:
-            return f"{place.name}.at[{self.index('m', 'v').split(',')[0]}][{self.index('v', 's')}]"
+            return f"{place.name}.at[{self.rng.choice([*self.integers, '0', '1'])}][{self.index('v', 's')}]"
         return f"{place.name}[{self.index(place.shape, shape)}]"
 
     def expression(self, shape: str, depth: int = 0) -> str:

@@ -677,7 +677,7 @@ def test_a_reference_names_its_memory_and_its_kind():
     assert "b:Ref<Space.Host>{f32[]} = new_ref[kind=scratch memory_space=Space.Host] a" in str(px.make_jaxpr(f)(1.0))
     assert float(px.jit(f)(1.0)) == 2.0
     assert px.new_ref(1.0, memory_space=Space.Device).aval.memory_space is Space.Device
-    with pytest.raises(core.UnsupportedError, match="memory_space must be None or Space.Device outside of programs"):
+    with pytest.raises(core.UnsupportedError, match=r"memory_space must be None or Space\.Device outside of programs"):
         px.new_ref(1.0, memory_space=Space.Host)
     with pytest.raises(TypeError, match=r"new_ref: kind must be hashable, got \[\]"):
         px.new_ref(1.0, kind=[])
