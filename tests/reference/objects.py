@@ -111,7 +111,7 @@ def page_part(entry: Entry, link: Link, see: list[str]) -> list[str]:
     own = docstrings.docstring(value) or (docstrings.docstring(type(value)) if kind == "value" else "")
     text = own if kind != "value" or type(value).__module__.startswith("primax") else ""
     if kind == "value" and not text:
-        shown = repr(value)
+        shown = f"{{{', '.join(sorted(map(repr, value)))}}}" if isinstance(value, frozenset) else repr(value)
         lines += [
             f"The value `{shown}`."
             if len(shown) < 200 and "`" not in shown and " at 0x" not in shown
