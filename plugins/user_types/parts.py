@@ -53,6 +53,17 @@ def from_arrays(aval: Any, arrays: Iterator[Any]) -> Any:
     return aval.from_parts([from_arrays(part, arrays) for part in aval.part_types()])
 
 
+def axes_of_arrays(aval: Any, dim: int) -> list[int | None]:
+    """For each array in a value the axis that is axis `dim` of the value; None if there is none."""
+    if not aval.composite:
+        return [dim]
+    axes: list[int | None] = []
+    for i, part in enumerate(aval.part_types()):
+        axis = aval.part_axis(i, dim)
+        axes += [None] * len(types_of_parts(part)) if axis is None else axes_of_arrays(part, axis)
+    return axes
+
+
 class Unpacked:
     """A value of a user's type as a container of its arrays. To restore the container gives the value itself."""
 

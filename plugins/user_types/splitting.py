@@ -10,26 +10,54 @@ from primax.extend import core
 from primax.extend.core import AbstractValue, ClosedJaxpr, Jaxpr, JaxprEqn, UserType, get_aval, tree
 from primax.extend.core.user_types import made_of_tracers
 from primax.extend.interpreter import Interpreter, replay
-from primax.plugins.user_types.parts import from_arrays, to_arrays, tree_of_parts, types_of_parts
+from primax.plugins.user_types.parts import axes_of_arrays, from_arrays, to_arrays, tree_of_parts, types_of_parts
 
 
-@dataclass(frozen=True, eq=False)
 class Parts:
-    """A value of a user's type while its program is split: a pytree of its arrays."""
+    """A value of a user's type while its program is split: a pytree of its arrays.
 
-    aval: UserType
-    arrays: list[Any]
+    Attributes:
+      arrays: the arrays.
+      aval: the type of the value; None after it was a part of a pytree, until it is that of a variable again.
+      stacked: whether the arrays are results of a loop, stacked along axis 0 of each.
+    """
 
-    @staticmethod
-    def of(aval: Any, value: Any) -> Any:
-        """A value as its parts; values of other types unchanged."""
-        return Parts(aval, to_arrays(aval, value)) if aval.composite else value
+    __slots__ = ("arrays", "aval", "stacked")
 
-    def value(self) -> Any:
-        return from_arrays(self.aval, iter(self.arrays))
+    def __init__(self, arrays: Sequence[Any], aval: Any = None, stacked: bool = False) -> None:
+        self.arrays = arrays
+        self.aval = aval
+        self.stacked = stacked
 
 
-tree.register_pytree_node(Parts, lambda x: (x.arrays, x.aval), lambda aval, arrays: Parts(aval, list(arrays)))
+tree.register_pytree_node(Parts, lambda x: (tuple(x.arrays), None), lambda _, arrays: Parts(arrays))
+
+
+def _parts(aval: Any, value: Any) -> Any:
+    """A value of a user's type as its parts; others unchanged."""
+    return Parts(to_arrays(aval, value), aval) if aval.composite else value
+
+
+def _value(aval: Any, x: Any) -> Any:
+    """The reverse of `_parts`."""
+    return from_arrays(aval, iter(x.arrays)) if aval.composite else x
+
+
+def _of_type(aval: Any, x: Any) -> Any:
+    """Parts with the type of their variable, which says where the axis of a loop is in each array."""
+    if type(x) is not Parts:
+        return x
+    arrays = x.arrays
+    if x.stacked:
+        arrays = [
+            _protocol(x).index(x, 0, 0) if axis is None else _protocol(x).moveaxis(x, 0, axis)
+            for x, axis in zip(arrays, axes_of_arrays(aval, 0), strict=True)
+        ]
+    return Parts(arrays, aval)
+
+
+def _protocol(x: Any) -> Any:
+    return core.protocol_of(get_aval(x))
 
 
 def _types(jaxpr: Jaxpr) -> Iterable[AbstractValue]:
@@ -47,14 +75,18 @@ class Splitting(Interpreter):
 
     inline = False
 
+    def interpret(self, closed: ClosedJaxpr, *values: Any) -> list[Any]:
+        return super().interpret(closed, *map(_of_type, closed.in_avals, values))
+
     def equation(self, eqn: JaxprEqn, values: list[Any]) -> list[Any]:
         composite = any(v.aval.composite for v in (*eqn.invars, *eqn.outvars))
         if composite or any(map(_has_user_types, core.jaxprs_in_params(eqn.params))):
-            return super().equation(eqn, values)
+            outs = super().equation(eqn, values)
+            return [_of_type(v.aval, x) for v, x in zip(eqn.outvars, outs, strict=True)]
         return replay(eqn, values)
 
     def lift(self, constant: Any) -> Any:
-        lifted = Parts.of(get_aval(constant), constant)
+        lifted = _parts(get_aval(constant), constant)
         if type(lifted) is Parts and any(isinstance(x, core.Tracer) for x in lifted.arrays):
             raise core.UnexpectedTracerError(made_of_tracers(constant))
         return lifted
@@ -65,6 +97,20 @@ class Splitting(Interpreter):
             "are not supported there; compute with their arrays"
         )
 
+    def unstack(self, value: Any) -> Any:
+        if type(value) is not Parts:
+            return value
+        size = value.aval.shape[0]
+        return Parts(
+            [
+                _protocol(x).broadcast(x, size, 0) if axis is None else _protocol(x).moveaxis(x, axis, 0)
+                for x, axis in zip(value.arrays, axes_of_arrays(value.aval, 0), strict=True)
+            ]
+        )
+
+    def stack(self, value: Any) -> Any:
+        return Parts(value.arrays, stacked=True) if type(value) is Parts else value
+
     def default(self, eqn: JaxprEqn, *values: Any) -> Any:
         primitive = eqn.primitive
         impl = core.rule_tables["impl"].get_or_load(primitive)
@@ -73,7 +119,7 @@ class Splitting(Interpreter):
             if primitive.multiple_results:
                 remaining = iter(primitive.bind(*arrays, **eqn.params))
                 return [_next_parts(v.aval, remaining) for v in eqn.outvars]
-            return Parts(eqn.outvars[0].aval, [primitive.bind(x, **eqn.params) for x in arrays])
+            return Parts([primitive.bind(x, **eqn.params) for x in arrays])
         if impl is None:
             kinds = sorted({v.aval.str_short() for v in (*eqn.invars, *eqn.outvars) if v.aval.composite})
             raise core.MissingRuleError(
@@ -81,14 +127,14 @@ class Splitting(Interpreter):
                 f"{', '.join(kinds)}; define one that calls functions of arrays on their parts"
             )
         params = primitive.get_bind_params(eqn.params)
-        out = impl(*[x.value() if type(x) is Parts else x for x in values], **params)
+        out = impl(*[_value(v.aval, x) for v, x in zip(eqn.invars, values, strict=True)], **params)
         if not primitive.multiple_results:
-            return Parts.of(eqn.outvars[0].aval, out)
-        return [Parts.of(v.aval, x) for v, x in zip(eqn.outvars, out, strict=True)]
+            return _parts(eqn.outvars[0].aval, out)
+        return [_parts(v.aval, x) for v, x in zip(eqn.outvars, out, strict=True)]
 
 
 def _next_parts(aval: Any, arrays: Iterator[Any]) -> Any:
-    return Parts(aval, [next(arrays) for _ in types_of_parts(aval)]) if aval.composite else next(arrays)
+    return Parts([next(arrays) for _ in types_of_parts(aval)]) if aval.composite else next(arrays)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ KINDS: dict[str, str] = {
     "compiled": "fuzz.compiled:Compiled",
     "derivatives": "fuzz.derivatives:Derivatives",
     "references": "fuzz.references:References",
+    "user_types": "fuzz.user_types:UserTypes",
 }
 
 

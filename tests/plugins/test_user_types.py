@@ -7,13 +7,13 @@ import pickle
 
 import numpy as np
 import pytest
+from pair_type import Pair, PairType, pair_scale_p
 
 import primax as px
 import primax.numpy as pnp
 from primax import lax
 from primax.extend import core, define_primitive
 from primax.extend.core.primitives import neg_p
-from primax.extend.interpreters import ad, batching
 
 pytestmark = pytest.mark.any_word_size
 
@@ -105,100 +105,6 @@ quantized_p = define_primitive(
 )
 negated_p = define_primitive("q_negated", impl=lambda q: Quantized(-q.ints, q.scale), abstract_eval=lambda q: q)
 core.register_on_type(neg_p, QuantizedType, negated_p)
-
-
-class Pair:
-    """Two vectors: the tangents of a pair are pairs."""
-
-    def __init__(self, a, b):
-        self.a, self.b = a, b
-
-    def __add__(self, other):
-        return pair_add_p.bind(self, other)
-
-    def dot(self, other):
-        return pair_dot_p.bind(self, other)
-
-    @property
-    def length(self):
-        return core.get_aval(self).shape[-1]
-
-
-@dataclasses.dataclass(frozen=True)
-class PairType(core.UserType):
-    shape: tuple[int, ...]
-
-    @classmethod
-    def of(cls, value):
-        return cls(tuple(np.shape(value.a)))
-
-    def part_types(self):
-        return [core.ShapedArray(self.shape, np.float32)] * 2
-
-    def to_parts(self, value):
-        return [value.a, value.b]
-
-    def from_parts(self, parts):
-        return Pair(*parts)
-
-    def to_tangent_aval(self):
-        return self
-
-    def zeros(self):
-        return Pair(pnp.zeros(self.shape, np.float32), pnp.zeros(self.shape, np.float32))
-
-    def add(self, x, y):
-        return Pair(x.a + y.a, x.b + y.b)
-
-    def mapped(self, size, dim):
-        return PairType(self.shape[:dim] + self.shape[dim + 1 :])
-
-    def unmapped(self, size, dim):
-        return PairType((*self.shape[:dim], size, *self.shape[dim:]))
-
-
-core.register_user_type(PairType, Pair)
-
-
-def _at_front(axis, args, dims):
-    return [batching.bdim_at_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)]
-
-
-def _dot_jvp(primals, tangents):
-    (x, y), (dx, dy) = primals, map(ad.instantiate_zeros, tangents)
-    return pair_dot_p.bind(x, y), pair_dot_p.bind(dx, y) + pair_dot_p.bind(x, dy)
-
-
-def _dot_transpose(ct, x, y):
-    if ad.is_undefined_primal(x):
-        return [pair_scale_p.bind(ct, y), None]
-    return [None, pair_scale_p.bind(ct, x)]
-
-
-pair_add_p = define_primitive(
-    "pair_add",
-    impl=lambda x, y: Pair(x.a + y.a, x.b + y.b),
-    abstract_eval=lambda x, y: x,
-    jvp=lambda ps, ts: (pair_add_p.bind(*ps), pair_add_p.bind(*map(ad.instantiate_zeros, ts))),
-    transpose=lambda ct, x, y: [ct if ad.is_undefined_primal(z) else None for z in (x, y)],
-    axis_batch=lambda axis, args, dims: (pair_add_p.bind(*_at_front(axis, args, dims)), 0),
-)
-pair_dot_p = define_primitive(
-    "pair_dot",
-    impl=lambda x, y: (x.a * y.a + x.b * y.b).sum(-1),
-    abstract_eval=lambda x, y: core.ShapedArray(x.shape[:-1], np.float32),
-    jvp=_dot_jvp,
-    transpose=_dot_transpose,
-    axis_batch=lambda axis, args, dims: (pair_dot_p.bind(*_at_front(axis, args, dims)), 0),
-)
-pair_scale_p = define_primitive(
-    "pair_scale",
-    impl=lambda s, x: Pair(s[..., None] * x.a, s[..., None] * x.b),
-    abstract_eval=lambda s, x: x,
-    jvp=lambda ps, ts: (pair_scale_p.bind(*ps), pair_scale_p.bind(ps[0], ad.instantiate_zeros(ts[1]))),
-    transpose=lambda ct, s, x: [None, pair_scale_p.bind(s, ct)],
-    axis_batch=lambda axis, args, dims: (pair_scale_p.bind(*_at_front(axis, args, dims)), 0),
-)
 
 
 def quantized():
