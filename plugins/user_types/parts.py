@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
-from primax.extend import core
+from primax.extend import core, dtypes
 from primax.extend.core import RuleError, UserType, get_aval, tree
-from primax.extend.interpreters import batching
+from primax.extend.interpreters import ad, batching
 from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, same_type
 from primax.extend.rule_types import Table
 
@@ -121,9 +121,58 @@ def map_parts(function: Callable[[int, Any], Any], x: Any) -> Any:
     return aval.from_parts(list(map(function, count(), aval.to_parts(x))))
 
 
-# Between a value and its parts in programs. They have no derivatives: tangents of a user's type may be of any type.
+# Between a value and its parts in programs. Tangents of a value may be of any type. There are derivatives if its parts
+# are the tangents of the parts that move.
 unpack_p = core.Primitive("unpack", multiple_results=True)
 pack_p = core.Primitive("pack")
+
+
+def _moving(aval: UserType) -> list[bool]:
+    """For each part of a value whether it has tangents, if these are the parts of the value's tangent.
+
+    Raises:
+      UnsupportedError: they are not.
+    """
+    types = [part.to_tangent_aval() for part in aval.part_types()]
+    flags = [kind.composite or kind.dtype != dtypes.float0 for kind in types]
+    tangent = aval.to_tangent_aval()
+    parts = list(tangent.part_types()) if tangent.composite else [tangent]
+    if parts != [kind for kind, moves in zip(types, flags, strict=True) if moves]:
+        raise core.UnsupportedError(
+            f"a value of type {aval.str_short()} is taken apart, as for a callback or device_put, where it is "
+            f"differentiated: tangents of type {tangent.str_short()} are not those of its parts; use stop_gradient"
+        )
+    return flags
+
+
+def _unpack_jvp(primals: Any, tangents: Any) -> Any:
+    outs, (t,) = unpack_p.bind(*primals), tangents
+    zeros = [ad.Zero.from_primal_value(x) for x in outs]
+    if type(t) is ad.Zero:
+        return outs, zeros
+    flags = _moving(get_aval(primals[0]))
+    moving = iter(unpack_p.bind(t) if get_aval(t).composite else [t])
+    return outs, [next(moving) if moves else zero for moves, zero in zip(flags, zeros, strict=True)]
+
+
+def _unpack_transpose(cts: Any, x: Any) -> list[Any]:
+    if all(type(ct) is ad.Zero for ct in cts):
+        return [ad.Zero(x.aval)]
+    return [pack_p.bind(*map(ad.instantiate_zeros, cts), aval=x.aval)]
+
+
+def _pack_jvp(primals: Any, tangents: Any, *, aval: UserType) -> Any:
+    out = pack_p.bind(*primals, aval=aval)
+    if all(type(t) is ad.Zero for t in tangents):
+        return out, ad.Zero.from_primal_value(out)
+    flags = _moving(aval)
+    moving = [ad.instantiate_zeros(t) for t, moves in zip(tangents, flags, strict=True) if moves]
+    tangent = aval.to_tangent_aval()
+    return out, pack_p.bind(*moving, aval=tangent) if tangent.composite else moving[0]
+
+
+def _pack_transpose(ct: Any, *parts: Any, aval: UserType) -> list[Any]:
+    return [ad.Zero(x.aval) for x in parts] if type(ct) is ad.Zero else unpack_p.bind(ct)
 
 
 def _unpack_batch(axis: batching.AxisData, args: Any, dims: Any) -> Any:
@@ -150,11 +199,15 @@ RULES: Table = {
     unpack_p: {
         "impl": lambda x: list(get_aval(x).to_parts(x)),
         "abstract_eval": lambda aval: list(aval.part_types()),
+        "jvp": _unpack_jvp,
+        "transpose": _unpack_transpose,
         "axis_batch": _unpack_batch,
     },
     pack_p: {
         "impl": lambda *parts, aval: aval.from_parts(list(parts)),
         "abstract_eval": lambda *parts, aval: aval,
+        "jvp": _pack_jvp,
+        "transpose": _pack_transpose,
         "axis_batch": _pack_batch,
     },
 }

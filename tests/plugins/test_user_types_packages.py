@@ -108,3 +108,39 @@ def test_what_is_not_supported_says_so():
     inside = px.shard_map(lambda x: (identity_p.bind(x), x)[1], mesh=mesh, in_specs=px.P("i"), out_specs=px.P("i"))
     with pytest.raises(px.errors.UnsupportedError, match="shard_map: the function must compute with arrays only"):
         inside(x)
+
+
+@dataclasses.dataclass(frozen=True)
+class HalvedType(BaseType):
+    """Tangents are of another dtype than the part."""
+
+    def to_tangent_aval(self):
+        return core.ShapedArray(self.shape, np.float16)
+
+
+class Halved(Base):
+    pass
+
+
+core.register_user_type(HalvedType, Halved)
+
+magnitude_p = define_primitive(
+    "test_magnitude",
+    impl=lambda value: value.array,
+    abstract_eval=lambda kind: kind.part_types()[0],
+    jvp=lambda primals, tangents: (magnitude_p.bind(*primals), tangents[0].astype(np.float32)),
+)
+
+
+def test_derivatives_pass_through_what_takes_values_apart(capfd):
+    def cost(value):
+        px.debug.callback(lambda value: print("value", value.array), value)
+        return magnitude_p.bind(px.device_put(value, px.devices()[0])) ** 2
+
+    assert float(px.grad(cost)(Base(np.float32(3)))) == 6
+    assert float(px.jit(px.grad(cost))(Base(np.float32(3)))) == 6
+    assert float(px.jvp(lambda x: magnitude_p.bind(px.device_put(identity_p.bind(x))), (3.0,), (1.0,))[1]) == 1
+    with pytest.raises(px.errors.UnsupportedError, match=r"tangents of type f16\[\] are not those of its parts"):
+        px.grad(lambda value: magnitude_p.bind(px.device_put(value)))(Halved(np.float32(3)))
+    px.effects_barrier()
+    assert capfd.readouterr().out.count("value 3.0") == 2
