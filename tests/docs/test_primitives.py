@@ -107,6 +107,7 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "twice": "it shows a lowering rule, and has no derivatives",
         "fixed": "it shows a lowering rule that is wrong",
     },
+    "docs/authors/types.md": {"line": BY_THE_PAGE, "parts": BY_THE_PAGE, "steepness": "it shows a missing rule"},
     "docs/authors/samples.md": {"distance": BY_THE_PAGE},
     "docs/authors/testing.md": {
         "decay": BY_THE_PAGE,

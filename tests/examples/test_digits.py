@@ -99,7 +99,14 @@ def test_the_package_and_the_network_use_public_names_only() -> None:
     for source in [*SWISH.rglob("*.py"), *(EXAMPLES / "digits").glob("*.py")]:
         for line in source.read_text(encoding="utf-8").splitlines():
             if line.startswith(("import primax", "from primax")):
-                public = ("primax as px", "primax.numpy", "primax.extend", "primax.ad_checkpoint", "primax_swish")
+                public = (
+                    "primax as px",
+                    "primax.numpy",
+                    "primax.extend",
+                    "primax.ad_checkpoint",
+                    "primax_swish",
+                    "primax_quantized",
+                )
                 assert any(name in line for name in public), f"{source.name}: {line}"
 
 
