@@ -9,12 +9,14 @@ JOBS ?= auto
 SECONDS ?= 1200
 SEED ?= 0
 
-.PHONY: help setup demo demo-for-jax demo-sharded docs docs-serve test test-suite test-x64 costs test-slow test-processors test-gpu test-matrix test-oldest canary accuracy fuzz mistakes mutants doctest lint format surface ecosystem golden bench release-check clean
+.PHONY: help setup demo gallery notebooks demo-for-jax demo-sharded docs docs-serve test test-suite test-x64 costs test-slow test-processors test-gpu test-matrix test-oldest canary accuracy fuzz mistakes mutants doctest lint format surface ecosystem golden bench release-check clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo             train a network on handwritten digits with an example plugin; write a report with pictures"
 	@echo "make demo-sharded     train on eight devices, in one process and in two; draw where the data is"
+	@echo "make gallery          draw the pictures of docs/gallery again, by the examples that they show"
+	@echo "make notebooks        write Jupyter notebooks of some pages to build/notebooks"
 	@echo "make docs             build the documentation in build/site; a broken link, or a public name without a page, fails"
 	@echo "make docs-serve       show the documentation at localhost:8000, with each change of docs/ as it is saved"
 	@echo "make demo-for-jax     run a neural ODE in Diffrax and a regression in NumPyro without jax; needs a package index"
@@ -34,7 +36,7 @@ help:
 	@echo "make golden           record in tests/golden what jax computes, after a change of the calls there"
 	@echo "make surface          record the names of primax.extend, the contents of the families, and draw the rooms, after a change"
 	@echo "make ecosystem        run packages written for JAX on jax and on primax; needs a package index; writes docs/reference/ecosystem.md; options: CHECKOUT=folder PACKAGES=name SECONDS=60 SEED=0"
-	@echo "make bench            compare the workloads of benchmarks/ on primax and on jax"
+	@echo "make bench            compare the workloads of benchmarks/ on primax and on jax; writes docs/gallery/performance.md"
 	@echo "make release-check    build sdist and wheel, check them, and use the wheel on each Python that is installed; needs a package index"
 	@echo "make clean            remove all that was built, .venv too"
 
@@ -49,6 +51,15 @@ demo-sharded: $(VENV)/.demo
 	  $(BIN)/python examples/$$example.py --processes $$processes --out report/$$example-$$processes.png || exit 1; \
 	done; done
 
+# What make demo-for-jax writes is copied by hand, because it needs a package index.
+PICTURES = docs/images/gallery
+gallery: demo
+	$(BIN)/python examples/pictures.py --out $(PICTURES)
+	for example in many_devices transformer; do \
+	  $(BIN)/python examples/$$example.py --out $(PICTURES)/$$example.png || exit 1; \
+	done
+	cp report/confusion.svg report/accuracy.svg $(PICTURES)
+
 demo-for-jax: $(VENV)/.for-jax
 	mkdir -p report
 	for example in neural_ode launches; do \
@@ -59,6 +70,9 @@ REFERENCE = PYTHONPATH=tests:tests/support $(BIN)/python -m reference
 # RELEASE=0.1 builds it in build/site/0.1, beside those of other releases that are there, and lists them.
 docs: $(VENV)/.docs
 	$(REFERENCE) $(if $(RELEASE),--release "$(RELEASE)",--build)
+
+notebooks: $(VENV)/.dev
+	PYTHONPATH=tests:tests/support $(BIN)/python -m reference.notebooks
 
 docs-serve: $(VENV)/.docs
 	$(REFERENCE) --serve $(or $(ADDRESS),localhost:8000)
@@ -165,7 +179,7 @@ ecosystem: $(VENV)/.dev
 	  $(if $(filter command line,$(origin SECONDS)),--seconds $(SECONDS))
 
 bench: $(VENV)/.dev
-	$(BIN)/python benchmarks/compare.py --a primax --b jax
+	$(BIN)/python benchmarks/compare.py --a primax --b jax --page docs/gallery/performance.md
 
 # TAG=v0.1.0 also checks that the sources are ready to be released under this tag.
 release-check: $(VENV)/.release

@@ -1,6 +1,6 @@
 """Run the same workloads on two modules, process by process in turn, and print each time and their ratio.
 
-    python benchmarks/compare.py [--a primax] [--b jax] [--rounds 3] [--json FILE] [NAME ...]
+    python benchmarks/compare.py [--a primax] [--b jax] [--rounds 3] [--json FILE] [--page FILE] [NAME ...]
 
 A side is a module, or PYTHON:MODULE for a module of another environment. Each workload runs in its own process. A
 figure is the best of all rounds. The ratio is a / b: below 1, a is faster.
@@ -17,6 +17,8 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+import page
 
 WORKLOADS = Path(__file__).resolve().with_name("workloads.py")
 SECONDS = 300
@@ -61,6 +63,14 @@ def compare(name: str, sides: dict[str, str], rounds: int) -> dict[str, Any]:
     return {"name": name, "a": a, "b": b, "ratio": ratio, "note": note}
 
 
+def version(side: str) -> str:
+    """The name and the version of a side, as `jax 0.10.2`."""
+    python, _, module = side.rpartition(":")
+    program = f"import {module}; print({module}.__version__)"
+    done = subprocess.run([python or sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return f"{module} {done.stdout.strip()}"
+
+
 def _cell(value: float | None, style: str) -> str:
     return "-" if value is None else format(value, style)
 
@@ -72,6 +82,7 @@ def main() -> None:
     parser.add_argument("--b", default="jax", help="[PYTHON:]MODULE, default jax")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path, help="also write the rows to this file")
+    parser.add_argument("--page", type=Path, help="also write the page of the documentation to this file")
     parser.add_argument("names", nargs="*", metavar="NAME", help="the workloads to run, default all")
     options = parser.parse_args()
     known = workload_names()
@@ -90,6 +101,10 @@ def main() -> None:
         print(f"geometric mean of {len(logs)} ratios: {math.exp(sum(logs) / len(logs)):.3f}")
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+    if options.page:
+        versions = {"a": version(options.a), "b": version(options.b)}
+        page.write(options.page, rows, versions, options.rounds, len(known))
 
 
 if __name__ == "__main__":

@@ -116,3 +116,11 @@ def test_packages_for_jax_are_named_apart_from_what_they_need() -> None:
                 imported |= {alias.name.partition(".")[0] for alias in node.names}
     assert not packages & others
     assert imported - packages - set(sys.stdlib_module_names) - {"jax", "numpy"} == {"matplotlib"} <= others
+
+
+@pytest.mark.slow
+def test_the_pictures_of_the_gallery_are_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    drawn = printed(tmp_path, "pictures.py", "--out", str(tmp_path / "drawn")).splitlines()
+    assert {Path(path).name for path in drawn} <= {path.name for path in (ROOT / "docs/images/gallery").glob("*.svg")}
+    assert all(Path(path).read_text(encoding="utf-8").count("<path") > 10 for path in drawn)
