@@ -21,7 +21,7 @@ class Sample:
     them zero or one without need.
 
     Attributes:
-      args: its arguments, NumPy arrays or scalars.
+      args: its arguments: NumPy arrays, scalars, references, or values of users' types.
       params: its parameters.
       name: the name of the sample in reports; its number if empty.
       rtol: the tolerance of numbers, relative to the largest number; None for the tolerance of the dtype.
@@ -29,7 +29,8 @@ class Sample:
       constant: positions of inexact arguments that are not differentiated.
       vary: `(args, k) -> args`, other arguments of the same types for k = 1, 2, ..., if a permutation of the elements
         of each argument is not valid.
-      reference: `(*args, **params) -> result`, the same computation in NumPy; a list for several results.
+      reference: `(*args, **params) -> result`, the same computation in NumPy; a list for several results. It gets and
+        returns values of users' types as they are.
       axes: names and sizes of axes in scope, outermost first. Arguments and results then have these axes in front, and
         the primitive is applied inside them.
       invariants: `(results, args) -> arrays`, for results that are not unique, such as eigenvectors with any sign or

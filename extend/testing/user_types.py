@@ -218,6 +218,10 @@ def _read_transpose(cts: Any, x: Any) -> list[Any]:
     return [make_value_p.bind(*map(instantiate_zeros, cts), kind=x.aval)]
 
 
+def _read_batch(args: Any, dims: Any) -> Any:
+    return read_value_p.bind(*args), _axes(get_aval(args[0]), dims[0])
+
+
 make_value_p = define_primitive(
     "make_value",
     impl=_make,
@@ -235,6 +239,6 @@ read_value_p = define_primitive(
     abstract_eval=flat,
     jvp=_read_jvp,
     transpose=_read_transpose,
-    batch=lambda args, dims: (read_value_p.bind(*args), _axes(get_aval(args[0]), dims[0])),
+    batch=_read_batch,
     doc="The arrays in a value of a user's type.",
 )

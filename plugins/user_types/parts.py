@@ -133,9 +133,9 @@ def _moving(aval: UserType) -> list[bool]:
     Raises:
       UnsupportedError: they are not.
     """
-    types = [part.to_tangent_aval() for part in aval.part_types()]
+    types: list[Any] = [part.to_tangent_aval() for part in aval.part_types()]
     flags = [kind.composite or kind.dtype != dtypes.float0 for kind in types]
-    tangent = aval.to_tangent_aval()
+    tangent: Any = aval.to_tangent_aval()
     parts = list(tangent.part_types()) if tangent.composite else [tangent]
     if parts != [kind for kind, moves in zip(types, flags, strict=True) if moves]:
         raise core.UnsupportedError(
