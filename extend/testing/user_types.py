@@ -232,7 +232,7 @@ make_value_p = define_primitive(
     doc="A value of a user's type, from its arrays.",
 )
 
-read_value_p = define_primitive(
+read_value_p: Any = define_primitive(
     "read_value",
     multiple_results=True,
     impl=lambda value: _to_arrays(get_aval(value), value),

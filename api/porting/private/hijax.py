@@ -198,7 +198,7 @@ class VJPHiPrimitive:
         return hash(self._key())
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._key() == other._key()  # type: ignore[attr-defined]
+        return type(other) is type(self) and self._key() == other._key()
 
     def _lacks(self, what: str, method: str) -> NotImplementedError:
         return NotImplementedError(f"for {what} support, subclass {type(self)} must implement {method}")
