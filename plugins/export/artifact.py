@@ -181,6 +181,12 @@ def make_artifact(
       ValueError: the program has effects, calls Python functions, or takes or returns unreduced values.
     """
     closed = rewritten(closed)
+    refs = [v.aval for v in (*closed.jaxpr.constvars, *closed.jaxpr.invars) if v.aval.mutable]
+    if refs:
+        raise ValueError(
+            f"export: an exported function must not take or close over a reference, got one of type "
+            f"{refs[0].str_short()} in {name}; take its contents, and return the new ones"
+        )
     if closed.effects:
         raise ValueError(
             f"export: an exported function must have no effects, got {sorted(map(repr, closed.effects))} in {name}"

@@ -526,6 +526,11 @@ def a_swap_in_an_array():
             core.UnsupportedError,
             "while: the condition must not write",
         ),
+        (
+            lambda r: px.export.export(px.jit(lambda x: r[0] + x))(1.0),
+            ValueError,
+            "export: an exported function must not take or close over a reference, got one of type Ref{",
+        ),
         (lambda r: px.ref.get(3.0), TypeError, "get: ref must be a reference, as px.new_ref makes it, got 3.0"),
         (lambda r: px.empty_ref(3), TypeError, "empty_ref: ty must have a shape and a dtype"),
     ],
