@@ -8,11 +8,11 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 from primax.core import tree
-from primax.core.avals import NO_VALUE, ShapedArray, get_aval
+from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, NO_VALUE, ShapedArray, get_aval, is_void, same_type
 from primax.core.caller import is_surface
 from primax.core.derivation import Derivation, DerivedRule, function_of
 from primax.core.diagnostics import rule_error, shorten, user_line
-from primax.core.dtypes import ExtendedDType, float0
+from primax.core.dtypes import ExtendedDType
 from primax.core.effects import Effect, Mutates, OperandEffect
 from primax.core.errors import MissingRuleError, RuleError
 from primax.core.rules import location, transpose_rules
@@ -538,10 +538,10 @@ def _reverse_only(primitive: Any, fwd: Rule, bwd: Rule) -> Rule:
                 must = f"bwd must return {len(primals)} cotangents, one for each argument"
                 raise _wrong_vjp(primitive, bwd, f"{must}, got {shorten(pulled)}")
             for i, (ct, aval) in enumerate(zip(pulled, tangent_avals, strict=True)):
-                if ct is None or aval.dtype == float0:
+                if ct is None or is_void(aval):
                     continue
                 returned = ct.aval if type(ct) is Zero else _type_or_none(ct)
-                if returned is None or (returned.shape, returned.dtype) != (aval.shape, aval.dtype):
+                if returned is None or not same_type(returned, aval, ALL_BUT_SHAPE_AND_DTYPE):
                     what = f"of type {returned.str_short()}" if returned is not None else shorten(ct)
                     text = f"bwd returned a cotangent {what} for argument {i}, of type {aval.str_short()}"
                     raise _wrong_vjp(primitive, bwd, text)
@@ -562,7 +562,7 @@ def _reverse_only(primitive: Any, fwd: Rule, bwd: Rule) -> Rule:
             )
         )
         moved = [
-            Zero.from_primal_value(x) if aval.to_tangent_aval().dtype == float0 else next(remaining)
+            Zero.from_primal_value(x) if is_void(aval.to_tangent_aval()) else next(remaining)
             for x, aval in zip(outs, out_avals, strict=True)
         ]
         return (outs, moved) if several else (outs[0], moved[0])

@@ -75,6 +75,8 @@ INSTANCES = {
     "Config": "primax.config",
     "Partial": "primax.tree_util.Partial(lambda x, y: x, 1.0)",
     "ShapedArray": "pnp.ones(3).aval",
+    "Ref": "primax.new_ref(np.ones((2, 3), np.float32))",
+    "View": "primax.new_ref(np.ones((2, 3), np.float32)).at[0]",
     "KeyDType": "primax.random.key(0).dtype",
     "c_": "pnp.c_",
     "mgrid": "pnp.mgrid",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 from primax.extend import core, define_primitive
@@ -12,6 +14,8 @@ from primax.extend.derive import from_impl
 from primax.extend.effects import control_flow_allowed_effects
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters.ad import Zero, instantiate_zeros, is_undefined_primal
+from primax.extend.provisional.tracing import thread
+from primax.extend.provisional.user_types import Operand
 
 __all__ = [
     "AbstractValue",
@@ -43,6 +47,36 @@ class aval_property:
         self.fget = fget
 
 
+_OPERATORS = frozenset(name for name in vars(Operand) if name.startswith("__"))
+
+
+def _operator_of_type(fun: Any) -> Any:
+    """An operator of tracers, from a method of their type that takes the tracer as its first argument."""
+    return lambda tracer, *args: fun(tracer.aval, tracer, *args)
+
+
+def _find_attributes_in_types() -> None:
+    """Let tracers of a `HiType` have the attributes of their type, once."""
+    other = vars(Operand).get("__getattr__")
+    if other is None or other is _attribute_of_type:
+        return
+    _others.append(other)
+    Operand.__getattr__ = _attribute_of_type  # type: ignore[attr-defined]
+
+
+_others: list[Any] = []
+
+
+def _attribute_of_type(x: Any, name: str) -> Any:
+    aval = None if name == "aval" else getattr(x, "aval", None)
+    if not isinstance(aval, HiType) or hasattr(UserType, name):
+        return _others[0](x, name)
+    attribute = getattr(aval, name)
+    if isinstance(attribute, aval_property):
+        return attribute.fget(x)
+    return functools.partial(attribute.fget, x) if isinstance(attribute, aval_method) else attribute
+
+
 class HiType(UserType):
     """A type of a user's own. Its values have the methods that the type has as `aval_method`s and `aval_property`s."""
 
@@ -56,8 +90,11 @@ class HiType(UserType):
                 elif isinstance(attribute, aval_method):
                     # The attribute `_add` of a type is the operator +.
                     methods[f"__{name[1:]}__" if name.startswith("_") else name] = attribute.fget
+                elif isinstance(attribute, FunctionType) and f"__{name[1:]}__" in _OPERATORS and name[0] == "_":
+                    methods[f"__{name[1:]}__"] = _operator_of_type(attribute)
         cls.value_class = type(cls.__name__, (), methods)
         adopt(cls)
+        _find_attributes_in_types()
 
     def lo_ty(self) -> Sequence[Any]:
         """The types of the arrays in a value."""
@@ -185,6 +222,8 @@ class VJPHiPrimitive:
         leaves, structure = tree.flatten(args)
         if structure != self.in_tree:
             raise TypeError(f"{self!r}: arguments must have the structure {self.in_tree}, got {structure}")
+        if not thread.trace.tracing and any(type(x) in value_classes for x in leaves):
+            return self.expand(*args)  # with the values themselves, which it may change
         return tree.unflatten(self.out_tree, call_hi_primitive_p.bind(*leaves, _prim=self))
 
     def __repr__(self) -> str:
@@ -318,3 +357,12 @@ def _jvp(primals: Any, tangents: Any, *, _prim: VJPHiPrimitive) -> Any:
 
 
 ad.primitive_jvps[call_hi_primitive_p] = _jvp
+
+
+# Types of JAX call these on the types of their parts, which may be arrays.
+for _name, _function in {
+    "lo_ty": lambda self: [self],
+    "lower_val": lambda self, hi_val: [hi_val],
+    "raise_val": lambda self, lo_val: lo_val,
+}.items():
+    setattr(ShapedArray, _name, _function)

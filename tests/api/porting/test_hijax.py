@@ -41,6 +41,9 @@ class QArrayTy(HiType):
     rows = aval_property(lambda q: q.aval.shape[0])
     floats = aval_method(lambda q: from_q.bind(q))
 
+    def _add(self, q, other):
+        return from_q.bind(q) + other
+
 
 @dataclass
 class QArray:
@@ -116,6 +119,16 @@ class Twice(VJPHiPrimitive):
         return 5 * t
 
 
+class Rescale(VJPHiPrimitive):
+    def __init__(self, a):
+        self.in_avals, self.out_aval, self.params = (a,), (), {}
+        super().__init__()
+
+    def expand(self, q):
+        q.scale = q.scale * 2
+        return ()
+
+
 def product(x, y, factor=3):
     return Product(jax.typeof(x), jax.typeof(y), factor)({"a": x}, y)["out"]
 
@@ -128,8 +141,11 @@ results = [
     jax.lax.fori_loop(0, 2, lambda i, q: to_q.bind(2 * from_q.bind(q)), q).scale,
     product(2.0, 3.0), jax.jit(product)(2.0, 3.0), jax.grad(product)(2.0, 3.0), jax.grad(product, 1)(2.0, 3.0),
     jax.vmap(product)(jnp.arange(3.0), jnp.arange(3.0)), jax.vmap(product, (0, None))(jnp.arange(3.0), 2.0),
-    jax.linearize(lambda x: Twice(jax.typeof(x))(x), 1.0)[1](1.0),
+    jax.linearize(lambda x: Twice(jax.typeof(x))(x), 1.0)[1](1.0), jax.jit(lambda q: q + 1.0)(q),
+    jax.jit(lambda q: jnp.ones(q.shape))(q),
 ]
+Rescale(jax.typeof(q))(q)
+results.append(q.scale)
 print([np.asarray(r).tolist() for r in results])
 print(jax.make_jaxpr(lambda x: from_q.bind(to_q.bind(x)))(x))
 print(Product(1, 2, 3) == Product(1, 2, 3), Product(1, 2, 3) == Product(1, 2, 4))
