@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from primax.extend.core import Array, ShapedArray
+from primax.extend import dtypes
+from primax.extend.core import Array
 from primax.extend.lazy_names import explain_absent
+from primax.extend.provisional.arguments import canonical_shape
 from primax.extend.provisional.typing import ArrayLike
 from primax.plugins.state import ref as _ref
 from primax.plugins.state.ref import Ref, View
@@ -78,8 +80,8 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
         raise TypeError(
             f"empty_ref: ty must have a shape and a dtype, as px.ShapeDtypeStruct((2,), 'float32'), got {ty!r}"
         )
-    aval = ty if isinstance(ty, ShapedArray) else ShapedArray(ty.shape, ty.dtype)
-    return _ref.empty_ref(aval.shape, aval.dtype, memory_space)
+    shape, dtype = canonical_shape(ty.shape, "empty_ref"), dtypes.check_user_dtype(ty.dtype, "dtype", "empty_ref")
+    return _ref.empty_ref(shape, dtype, memory_space)
 
 
 def freeze(ref: Ref) -> Array:

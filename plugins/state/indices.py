@@ -133,7 +133,10 @@ def _without_mask(x: Any) -> Sequence[Any]:
     if not isinstance(x, np.ndarray | Array | Tracer | list):
         return [x]
     if isinstance(x, list):
-        x = np.asarray(x)
+        try:
+            x = np.asarray(x)
+        except ValueError as error:
+            raise TypeError(f"an index of a reference must be an array or a list of one, got a list: {error}") from None
     if x.dtype != np.bool_:
         return [x]
     if isinstance(x, Tracer) and not x.is_concrete:

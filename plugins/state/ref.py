@@ -134,7 +134,7 @@ class Ref(metaclass=_RefType):
         raise TypeError("bool: a reference has no truth value; read it by ref[...]")
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        return np.asarray(get(self, ...), *args, **kwargs)
+        return get(self, ...).__array__(*args, **kwargs)
 
     def __repr__(self) -> str:
         if self._why:
@@ -302,7 +302,7 @@ def new_ref(init: Any, memory_space: Any = None, kind: Any = None) -> Any:
     if is_ref(init) or type(init) in (View, At):
         raise TypeError("new_ref: value must be an array or a number, got a reference; px.new_ref(ref[...]) copies it")
     aval = get_aval(init)
-    if not isinstance(aval, core.ShapedArray):
+    if not isinstance(aval, core.ShapedArray) or isinstance(init, core.ShapeDtypeStruct):
         raise TypeError(f"new_ref: value must be an array or a number, got {aval.str_short()}")
     trace = thread.trace
     _check_place("new_ref", memory_space, kind, trace)
@@ -487,6 +487,8 @@ def addupdate(ref: Any, index: Any, value: Any) -> None:
 
 def _update(what: str, ref: Any, index: Any, value: Any, wants_old: bool, add: bool) -> Any:
     ref, indices, operands = _place(what, ref, index)
+    if isinstance(value, core.ShapeDtypeStruct):
+        raise TypeError(f"{what}: value must be an array or a number, got {value!r}")
     owner = owner_of(ref)
     if owner is None and indices.levels:  # the update converts and broadcasts
         _require_fit(what, ref.aval.inner_aval, get_aval(value))

@@ -42,6 +42,9 @@ EXCLUDED = {
     r"primax\.profiler\.(ProfileSession|start_\w+|stop_\w+|trace|\w*device_memory_profile)": "measures the process, "
     "writes files and opens ports, as it is asked to",
     r"primax\.monitoring\.register_\w+": "what is recorded later calls the listeners, with what it was told",
+    r"primax\.ref\.(AbstractRef|At|View)": "references and `ref.at` make these",
+    r"primax\.extend\.provisional\.references\.split_outcome": "takes what discharged programs return",
+    r"primax\.extend\.provisional\.references\.register_program_pass": "changes all programs, as it is asked to",
     r"primax\.make_user_context": "what it makes is part of the key of each compiled function, which is looked up anew",
     r"primax\.errors\..*|primax\.XlaError|.*Warning": "exceptions take anything",
 }
