@@ -17,21 +17,17 @@ from primax.core.arguments import name_of
 from primax.core.caller import author
 from primax.core.errors import PluginError, PluginWarning
 from primax.core.gc_pause import gc_paused
-from primax.core.lazy_tables import lazy_entries
 from primax.core.primitive import Primitive
-from primax.core.rules import Provenance
 from primax.core.source_info import register_plugin_files
 from primax.extend import manifests
 from primax.extend import options as config
-from primax.extend.callers import modules_being_imported, responsible_modules
+from primax.extend.callers import modules_being_imported
 from primax.extend.host import metadata
 from primax.extend.host.hook_manager import HookManager
 from primax.extend.host.lazy_plugins import LazyPlugins
-from primax.extend.host.override_policy import OVERRIDES, Consents
 from primax.extend.host.plugin_catalog import DISABLED, PluginCatalog, module_of
 from primax.extend.host.plugin_record import PluginRecord, one_line
 from primax.extend.host.registry import (
-    Holding,
     RefusedError,
     Registry,
     enter_awaited,
@@ -40,6 +36,7 @@ from primax.extend.host.registry import (
     name_of_entry,
     not_entered,
 )
+from primax.extend.host.write_policy import WritePolicy
 from primax.extend.loading import WrittenByHook, WrittenByImport, warnings_shown
 from primax.extend.provisional.awaited_rules import Awaited
 
@@ -66,7 +63,7 @@ class _Activation(threading.local):
         return self.loading is not None and self.loading.source in sources
 
 
-class PluginHost:
+class PluginHost(WritePolicy):
     """All plugins of a process. A plugin is refused if it defines something that an earlier plugin has defined.
 
     The host imports a plugin without holding its lock. Otherwise a thread that imports the plugin's module and binds a
@@ -79,6 +76,7 @@ class PluginHost:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.changes = 0
         self.catalog = PluginCatalog()
         self.lazy = LazyPlugins()
@@ -89,9 +87,6 @@ class PluginHost:
         self._scripts: list[Registry] = []  # the rules of primitives without a plugin that wait for plugins
         self._remarks: list[str] = []  # warnings about active plugins, not reported yet
         self._withdrawn: weakref.WeakKeyDictionary[Primitive, str] = weakref.WeakKeyDictionary()
-        self._owners: dict[tuple[str, Any], Holding] = {}
-        self._consents = Consents()
-        self._without_consent: set[str] = set()
         self._is_complete = False  # whether every plugin has been examined
         self._examined = -1  # the number of changes when all plugins that do not wait were last examined
         self._waiting_for: list[str] = []  # modules whose import ends the waiting of a plugin
@@ -130,15 +125,6 @@ class PluginHost:
     def discover(self) -> None:
         if self.catalog.discover(self.lazy.add):
             self._consents.read_environment()
-
-    def idle_consents(self) -> list[str]:
-        """For each name in the environment variable for consents that belongs to no plugin, a line for users."""
-        self.discover()
-        names = [name for name in self._consents.in_environment if self.catalog.find(name) is None]
-        return [
-            f"{OVERRIDES} names {name!r}, which is not an installed plugin{self.catalog.nearest(name)}"
-            for name in names
-        ]
 
     def register_module(self, module: Any, *, name: str | None = None) -> PluginRecord:
         """Activate a plugin that is given as an object.
@@ -279,59 +265,6 @@ class PluginHost:
             )
         self._load_each([owner for owner in owners if owner not in begun])
         return getattr(made, "plugin", None) is not None or all(owner.state != "active" for owner in owners)
-
-    def writer(self) -> str:
-        record = self._writing_plugin()
-        return record.name if record is not None and record.source == "installed" else ""
-
-    def may_replace(self, what: str, owner: str | None, current: Any) -> bool:
-        record = self._writing_plugin()
-        if record is None:
-            return True  # the user's own code
-        if record.source == "installed":
-            holder = None if owner is None else self.catalog.find(owner)
-            may_ask = holder is not None and holder.source != "built-in"
-            refusal = self._consents.refusal(record.name, owner, current, may_ask)
-            if refusal:
-                self._without_consent.add(record.name)
-                who = author()
-                given = current if current.file else f"given by {current.plugin} itself"
-                at = "" if self._activation.registering is not None else f" at {who.file}:{who.line},"
-                raise RefusedError(f"plugin {record.name!r} may not replace {what}, {given},{at} {refusal}")
-        return not self._consents.is_outranked(record.name, current)
-
-    def may_enter(self, what: str, key: Any) -> bool:
-        if self._writing_plugin() is None:
-            return True
-        if isinstance(key, type):
-            self.load_owner(key)
-        elif self._activation.registering is None:
-            lazy_entries[what].ask(key)
-        holding = self.holding(what, key)
-        if holding is None or key not in lazy_entries[what].table:
-            return True
-        shown = f"the {what.partition(' in ')[0]} {name_of_entry(key)!r}"
-        return self.may_replace(shown, holding.owner, holding.current)
-
-    def holding(self, what: str, key: Any) -> Holding | None:
-        """Who owns an entry of a table other than those of rules; None if anyone may replace it."""
-        holding = self._owners.get((what, key))
-        if holding is None and isinstance(key, type) and key.__module__.startswith(_OF_THE_KERNEL):
-            return Holding("primax", Provenance("primax", "", 0))
-        return holding
-
-    def _writing_plugin(self) -> PluginRecord | None:
-        """The plugin whose code makes the call; None for the code of primax and of users.
-
-        It is the one that registers, or an installed one: that of the calling line, or the one being imported."""
-        if self._activation.registering is not None:
-            return self._activation.registering
-        for module, _ in responsible_modules():
-            self.discover()
-            records = [record for record in self.catalog.of_module(module) if record.source == "installed"]
-            if records:
-                return records[0]
-        return None
 
     def load_family_with(self, name: str) -> None:
         if not self._activation.is_loading("built-in"):
@@ -580,36 +513,6 @@ class PluginHost:
                 if name == new.plugin or (giver is new and any(record.name == name for record in self._active)):
                     self._remarks += enter_awaited(giver, name)
 
-    def allow_overrides(self, *names: str) -> None:
-        """Allow plugins to override entries of other plugins; later names have priority over earlier ones.
-
-        Raises:
-          PluginError: there is no plugin of a name.
-        """
-        for name in names:
-            if not isinstance(name, str):
-                raise TypeError(f"allow_overrides: names must be names of plugins, each an argument, got {name!r}")
-            self.record(name)
-        with self._lock:
-            self._consents.add(list(names))
-            refused = self._without_consent & {*names}
-            for record in map(self.record, refused):
-                if record.state in ("failed", "refused"):
-                    record.state, record.reason, record.traceback = "discovered", "", ""
-                    self._is_complete, self._examined = False, -1
-            self._without_consent -= {*names}
-        if refused:
-            self.load()
-
-    def ground_to_override(self, name: str, owner: str | None) -> str:
-        """Who allows a plugin to override entries of another, as a text for users."""
-        if name == owner:
-            return ""
-        record = self.catalog.find(name)
-        if record is None or record.source != "installed":
-            return "no consent is needed, as the plugin is part of primax or was registered by hand"
-        return self._consents.ground(name, owner)
-
     def _look_for_forgotten(self, record: PluginRecord, before: set[Primitive]) -> None:
         """Record a warning about primitives that a plugin defined but did not enter.
 
@@ -700,9 +603,6 @@ def _take_for_no_users(module: str) -> None:
     if file:
         register_plugin_files(file)
 
-
-# The first parts of modules with classes whose types the kernel knows. With as-jax, arrays have classes named as jax's.
-_OF_THE_KERNEL = ("primax.", "builtins", "numpy", "jax")
 
 host = PluginHost()
 host.install()
