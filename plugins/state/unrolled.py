@@ -12,7 +12,7 @@ from primax.extend import core
 from primax.extend.core import ClosedJaxpr, Tracer, UnsupportedError
 from primax.extend.held_programs import sections
 from primax.plugins.state.ref import is_ref
-from primax.plugins.structural import expand_dims
+from primax.plugins.structural import concatenate, expand_dims
 
 __all__ = ["LONGEST", "step_by_step"]
 
@@ -61,8 +61,6 @@ def _scan(
 
 
 def _stacked(column: Sequence[Any]) -> Any:
-    from primax.plugins.structural import concatenate
-
     return concatenate([expand_dims(x, (0,)) for x in column], 0)
 
 

@@ -183,7 +183,7 @@ def test_equal_ufuncs_come_out_and_they_compute() -> None:
 
 
 def test_a_primitive_without_a_name_in_its_module_says_why_it_is_not_pickled() -> None:
-    with pytest.raises(TypeError, match=r"Primitive: nameless must be an attribute of the module that made it"):
+    with pytest.raises(TypeError, match=r"Primitive: to be pickled, nameless must be an attribute of its module"):
         pickle.dumps(px.extend.core.Primitive("nameless"))
 
 
