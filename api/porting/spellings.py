@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from primax.core import rules
-from primax.core.avals import AbstractValue
+from primax.core.avals import AbstractValue, ShapedArray
 from primax.core.trace import Trace
 from primax.extend import backend
 from primax.extend.core import ClosedJaxpr, Jaxpr, Primitive
@@ -40,6 +40,22 @@ class _Trace:
     def requires_low(self) -> bool:
         """Whether programs of values of users' types must be lowered; such values do not exist here."""
         return False
+
+
+class _ShapedArray:
+    """What types of `jax.experimental.hijax` ask the types of their parts, which may be arrays."""
+
+    def lo_ty(self) -> list[Any]:
+        """The types of the arrays in a value."""
+        return [self]
+
+    def lower_val(self, hi_val: Any) -> list[Any]:
+        """The arrays in a value."""
+        return [hi_val]
+
+    def raise_val(self, lo_val: Any) -> Any:
+        """The value with these arrays."""
+        return lo_val
 
 
 class _AbstractValue:
@@ -116,6 +132,7 @@ def attach() -> None:
 _SPELLINGS = (
     (_Trace, Trace),
     (_AbstractValue, AbstractValue),
+    (_ShapedArray, ShapedArray),
     (_Primitive, Primitive),
     (_ModuleContext, ModuleContext),
     (_LoweringRuleContext, LoweringRuleContext),

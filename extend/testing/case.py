@@ -254,7 +254,10 @@ class Case:
     @cached_property
     def has_refs(self) -> bool:
         """Whether operands or results are references; transformations then need no rules of the primitive."""
-        return bool(self.refs) or self.primitive.mutable_operands
+        if self.refs:
+            return True
+        has_own_bind = self.primitive.mutable_operands and "bind" in vars(self.primitive)
+        return has_own_bind and not any(jaxprs_in_params(dict(self.sample.params)))
 
     def has(self, *kinds: str) -> bool:
         """Whether there is a rule of any of these kinds, or none is needed."""

@@ -145,6 +145,7 @@ def check_reference(case: Case) -> None:
     native = case.native
     wants = reference(*native.args, **case.sample.params)
     wants = list(wants) if case.primitive.multiple_results or case.refs else [wants]
+    wants = [np.asarray(want) if isinstance(want, list | tuple) else want for want in wants]
     wants = wants if any(want is None for want in wants) else arrays_of(wants)
     if len(wants) != len(native.out_avals) or any(want is None for want in wants):
         raise Failed(f"the sample's reference must return {len(native.out_avals)} results, got {shorten(wants)}")

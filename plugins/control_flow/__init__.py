@@ -17,13 +17,11 @@ from primax.plugins.control_flow.references import discharge_cond, discharge_sca
 from primax.plugins.control_flow.scan import scan
 from primax.plugins.control_flow.scan_rules import scan_p
 from primax.plugins.control_flow.staging import flatten_operands
-from primax.plugins.control_flow.stand_ins import choose
 from primax.plugins.control_flow.while_loop import while_loop
 from primax.plugins.control_flow.while_rules import while_p
 
 __all__ = [
     "associative_scan",
-    "choose",
     "cond",
     "cond_p",
     "flatten_operands",

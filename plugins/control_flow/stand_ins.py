@@ -38,26 +38,6 @@ def _has_while(jaxpr: core.Jaxpr) -> bool:
     return bool(core.cached(jaxpr, "has while", search))
 
 
-def choose(which: Any, xs: Sequence[Any]) -> Any:
-    """For each position along axis 0 the element of one of the values, all of the same type.
-
-    Args:
-      which: the number of the value for each position; a boolean if there are two.
-      xs: the values.
-
-    Raises:
-      TypeError: values of this type cannot be selected.
-    """
-    aval = get_aval(xs[0])
-    select = core.protocol_of(aval).select
-    if select is None:
-        raise TypeError(
-            f"a branch or loop that is mapped over must select between values of type {aval.str_short()}; give "
-            f"registry.array_protocol({type(aval).__name__}, select=...)"
-        )
-    return select(which, xs)
-
-
 def with_stand_ins(takes_part: Any, values: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
     """Values of a batch, where elements that take no part have those of the first that does.
 

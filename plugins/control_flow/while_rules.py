@@ -27,11 +27,12 @@ from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.interpreters import partial_eval as pe
 from primax.extend.provisional.avals import WEAKNESS, same_type
 from primax.extend.provisional.tracing import moved_effects
+from primax.extend.provisional.user_types import choose
 from primax.extend.rule_types import Table
 from primax.extend.source_info_util import current, user_context
 from primax.plugins.control_flow.compiled import run_compiled
 from primax.plugins.control_flow.elements import one_by_one
-from primax.plugins.control_flow.stand_ins import choose, may_not_end, with_stand_ins
+from primax.plugins.control_flow.stand_ins import may_not_end, with_stand_ins
 from primax.plugins.reductions import reduce_or
 from primax.plugins.structural import broadcast_in_dim, stop_gradient
 

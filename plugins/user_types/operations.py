@@ -8,9 +8,8 @@ from typing import Any
 from primax.extend import core
 from primax.extend.core import UserType, get_aval, protocol_of
 from primax.extend.interpreters import ad, batching
-from primax.extend.provisional.user_types import ArrayProtocol
+from primax.extend.provisional.user_types import ArrayProtocol, choose
 from primax.extend.rule_types import Table
-from primax.plugins.control_flow import choose
 
 zeros_of_type_p = core.Primitive("zeros_of_type")
 add_of_type_p = core.Primitive("add_of_type")

@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from primax.extend.core import UserType
+from primax.extend.provisional.boundaries import api_boundary
 from primax.extend.provisional.user_types import Operand, install_splitter, value_classes
 from primax.plugins.user_types.splitting import split
 
@@ -20,10 +21,10 @@ def install() -> None:
         return
     for name, attribute in list(vars(Operand).items()):
         if isinstance(attribute, property):
-            setattr(Operand, name, property(_diverted_property(name, attribute.fget)))
+            setattr(Operand, name, property(api_boundary(_diverted_property(name, attribute.fget))))
         elif isinstance(attribute, FunctionType):
-            setattr(Operand, name, _diverted(name, attribute))
-    Operand.__getattr__ = _missing_attribute  # type: ignore[attr-defined]
+            setattr(Operand, name, api_boundary(_diverted(name, attribute)))
+    Operand.__getattr__ = api_boundary(_missing_attribute)  # type: ignore[attr-defined]
 
 
 def _class_of(x: Any) -> Any:
@@ -56,6 +57,7 @@ def _attribute(x: Any, name: str, owner: type) -> Any:
 
 
 def _diverted_property(name: str, plain: Any) -> Any:
+    @functools.wraps(plain)
     def get(self: Any) -> Any:
         owner = _class_of(self)
         return plain(self) if owner is None else _attribute(self, name, owner)

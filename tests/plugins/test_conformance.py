@@ -13,14 +13,12 @@ from primax.extend.testing import CHECKS, Report, iter_checks, samples_of
 OF_MESHES = {"all_gather_invariant", "all_gather_reduced", "preduced", "pscatter", "psum_invariant", "pvary"} | {
     *("reduced_vary_cast", "unreduced_psum", "unreduced_reduce_scatter", "vary_unreduced_cast")
 }
-# Tokens are no arrays, and nothing determines the numbers of the last: tests/plugins/test_tokens.py is about them.
-NO_SAMPLES = {"after_all", "create_token", "rng_uniform"}
-# References are no arrays: tests/plugins/test_state.py is about them.
-OF_REFERENCES = {"addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "swap"}
+# They act on values of any user's type: tests/plugins/test_user_types.py is about them.
+OF_TYPES = {"add_of_type", "by_parts", "pack", "select_of_type", "unpack", "zeros_of_type"}
 # Their frames pass bases from one rule to another, not numbers, so that the laws of linear maps do not hold:
 # tests/plugins/test_linalg.py is about the derivatives that follow.
 OF_FRAMES = {"from_spectrum", "singular_spectrum", "spectral_changes", "spectral_turns", "spectrum"}
-EXCEPTIONS = OF_MESHES | OF_FRAMES | NO_SAMPLES | OF_REFERENCES
+EXCEPTIONS = OF_MESHES | OF_FRAMES | OF_TYPES
 PRIMITIVES = [name for name in primitives if primitives[name].plugin in FAMILIES and name not in EXCEPTIONS]
 
 

@@ -224,7 +224,7 @@ class VJPHiPrimitive:
             raise TypeError(f"{self!r}: arguments must have the structure {self.in_tree}, got {structure}")
         if not thread.trace.tracing and any(type(x) in value_classes for x in leaves):
             return self.expand(*args)  # with the values themselves, which it may change
-        return tree.unflatten(self.out_tree, call_hi_primitive_p.bind(*leaves, _prim=self))
+        return tree.unflatten(self.out_tree, call_hi_primitive_p.bind(*leaves, prim=self))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}[{self.params}]"
@@ -303,20 +303,20 @@ def batched(prim: VJPHiPrimitive, axis: Any, args: Any, dims: Any, out_dims: Any
     return tree.unflatten(prim.out_tree, moved)
 
 
-def _impl(*leaves: Any, _prim: VJPHiPrimitive) -> list[Any]:
-    return tree.flatten(_prim.expand(*tree.unflatten(_prim.in_tree, leaves)))[0]
+def _impl(*leaves: Any, prim: VJPHiPrimitive) -> list[Any]:
+    return tree.flatten(prim.expand(*tree.unflatten(prim.in_tree, leaves)))[0]
 
 
-def _fwd(*leaves: Any, _prim: VJPHiPrimitive) -> Any:
-    args = tree.unflatten(_prim.in_tree, leaves)
+def _fwd(*leaves: Any, prim: VJPHiPrimitive) -> Any:
+    args = tree.unflatten(prim.in_tree, leaves)
     nonzero = tree.tree_map(lambda x: True, args)
-    out, residuals = _prim.vjp_fwd(nonzero, *args)
+    out, residuals = prim.vjp_fwd(nonzero, *args)
     return tree.flatten(out)[0], residuals
 
 
-def _bwd(residuals: Any, cts: Any, *, _prim: VJPHiPrimitive) -> list[Any]:
-    accums = [Accum(aval.to_tangent_aval()) for aval in _prim.in_avals_flat]
-    _prim.vjp_bwd(residuals, tree.unflatten(_prim.out_tree, cts), *tree.unflatten(_prim.in_tree, accums))
+def _bwd(residuals: Any, cts: Any, *, prim: VJPHiPrimitive) -> list[Any]:
+    accums = [Accum(aval.to_tangent_aval()) for aval in prim.in_avals_flat]
+    prim.vjp_bwd(residuals, tree.unflatten(prim.out_tree, cts), *tree.unflatten(prim.in_tree, accums))
     return [instantiate_zeros(accum.total) for accum in accums]
 
 
@@ -324,10 +324,10 @@ call_hi_primitive_p = define_primitive(
     "call_hi_primitive",
     multiple_results=True,
     impl=_impl,
-    abstract_eval=lambda *avals, _prim: list(_prim.out_avals_flat),
+    abstract_eval=lambda *avals, prim: list(prim.out_avals_flat),
     lowering=from_impl,
     vjp=(_fwd, _bwd),
-    axis_batch=lambda axis, leaves, dims, *, _prim: _batch(axis, leaves, dims, _prim),
+    axis_batch=lambda axis, leaves, dims, *, prim: _batch(axis, leaves, dims, prim),
 )
 call_hi_primitive_p.takes_types = True
 _by_vjp = ad.primitive_jvps[call_hi_primitive_p]
@@ -341,28 +341,19 @@ def _batch(axis: Any, leaves: Any, dims: Any, prim: VJPHiPrimitive) -> Any:
     return outs, flat * len(outs) if len(flat) == 1 else flat
 
 
-def _jvp(primals: Any, tangents: Any, *, _prim: VJPHiPrimitive) -> Any:
+def _jvp(primals: Any, tangents: Any, *, prim: VJPHiPrimitive) -> Any:
     """By the rule for the mode: under reverse mode `vjp_fwd` is preferred, under forward mode `jvp`."""
     reverse = any(type(t).__name__ == "LinearTracer" for t in tangents)
-    if _prim._defines("vjp_fwd") and (reverse or not _prim._defines("jvp", "lin")):
-        return _by_vjp(primals, tangents, _prim=_prim)
-    args = tree.unflatten(_prim.in_tree, primals)
-    moving = tree.unflatten(_prim.in_tree, list(map(instantiate_zeros, tangents)))
-    if _prim._defines("lin") and not _prim._defines("jvp"):
-        out, residuals = _prim.lin(tree.tree_map(lambda x: True, args), *args)
-        tangent = _prim.linearized(residuals, *moving)
+    if prim._defines("vjp_fwd") and (reverse or not prim._defines("jvp", "lin")):
+        return _by_vjp(primals, tangents, prim=prim)
+    args = tree.unflatten(prim.in_tree, primals)
+    moving = tree.unflatten(prim.in_tree, list(map(instantiate_zeros, tangents)))
+    if prim._defines("lin") and not prim._defines("jvp"):
+        out, residuals = prim.lin(tree.tree_map(lambda x: True, args), *args)
+        tangent = prim.linearized(residuals, *moving)
     else:
-        out, tangent = _prim.jvp(args, moving)
+        out, tangent = prim.jvp(args, moving)
     return tree.flatten(out)[0], _leaves_with_zeros(tangent)
 
 
 ad.primitive_jvps[call_hi_primitive_p] = _jvp
-
-
-# Types of JAX call these on the types of their parts, which may be arrays.
-for _name, _function in {
-    "lo_ty": lambda self: [self],
-    "lower_val": lambda self, hi_val: [hi_val],
-    "raise_val": lambda self, lo_val: lo_val,
-}.items():
-    setattr(ShapedArray, _name, _function)

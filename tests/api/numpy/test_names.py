@@ -17,6 +17,7 @@ INNER = {
     "brackets",
     "complexes",
     "dslice",
+    "examples",
     "fft",
     "linalg",
     "namespace",
