@@ -503,7 +503,7 @@ def a_swap_in_an_array():
         (lambda r: lax.scan(lambda c, x: (c, x), r.at[0], pnp.arange(2)), TypeError, "pass the reference itself"),
         (lambda r: copy.deepcopy(r), TypeError, "copy: a reference is not copied"),
         (lambda r: px.vjp(lambda x, y: x * y, *two)[1].with_refs(s := px.new_ref(two[0]), s), ValueError, "twice"),
-        (lambda r: px.grad(of_contents)(1.0, r), TypeError, "operands must be arrays or numbers, got a reference"),
+        (lambda r: px.grad(of_contents)(1.0, r), TypeError, "got a reference"),
         (lambda r: a_swap_in_an_array(), TypeError, "swap: the first operand must be a reference, got"),
         (lambda r: r[True], TypeError, "an index of a reference must not be a bool"),
         (lambda r: freed()[0], ValueError, "must not be used any more: free_ref was called on it"),
@@ -676,7 +676,7 @@ def test_what_a_discharge_rule_returns_is_checked():
         bound(lambda x: x)
     with pytest.raises(TypeError, match=r"references only, which are the operands \[0\], got contents of operand 1"):
         bound(lambda x: (x, {1: x}))
-    with pytest.raises(TypeError, match=r"new contents of operand 0 of type f32\[2\], got f32\[\]"):
+    with pytest.raises(TypeError, match=r"new contents of operand 0 of type f\d\d\[2\], got f\d\d\[\]"):
         bound(lambda x: (x, {0: x.sum()}))
 
 
