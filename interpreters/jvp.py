@@ -275,12 +275,8 @@ def _checked(primitive: Any, tracer: JVPTracer) -> Any:
     if p.composite or t.composite:
         if p.to_tangent_aval().strip_weak_type() == t.strip_weak_type():
             return p
-        raise rule_error(
-            _table,
-            primitive,
-            f"returned a tangent of type {t.str_short()} for a result of type {p.str_short()}, whose tangents are of "
-            f"type {p.to_tangent_aval().str_short()}",
-        )
+        text = f"returned a tangent of type {t.str_short()} for a result of type {p.str_short()}, whose tangents are "
+        raise rule_error(_table, primitive, text + p.to_tangent_aval().str_short())
     # The types need not be equal: tangents of integers have another type.
     if (p is t and p.dtype in _real) or (p.shape == t.shape and dtypes.tangent_dtype(p.dtype) == t.dtype):
         return p

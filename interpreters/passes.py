@@ -28,11 +28,6 @@ def install_splitter(function: Callable[[ClosedJaxpr], Any]) -> None:
     splitter = function
 
 
-def split(closed: ClosedJaxpr) -> Any:
-    """A program on the parts of values of users' types; None if it has no such values."""
-    return None if splitter is None else splitter(closed)
-
-
 def rewritten(closed: ClosedJaxpr) -> ClosedJaxpr:
     """The program after all passes that apply to it, kept with it."""
     if closed.effects:
