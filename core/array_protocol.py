@@ -62,15 +62,6 @@ def protocol_of(aval: Any) -> ArrayProtocol:
 
     Raises:
       TypeError: no active plugin supplies them.
-
-    Examples:
-      >>> from primax.extend.core import get_aval, protocol_of
-      >>> protocol_of(get_aval(1.0)).add(1.0, 2.0)
-      Array(3., dtype=float32, weak_type=True)
-      >>> protocol_of(None)
-      Traceback (most recent call last):
-          ...
-      TypeError: no active plugin supplies the array protocol for values of type None.
     """
     protocol = protocols.get(type(aval))
     if protocol is None:

@@ -25,17 +25,7 @@ _DEVICE = Space.Device
 
 
 class AbstractValue:
-    """The type of a value in a program. Subclasses are immutable, hashable and compare by content.
-
-    Examples:
-      >>> import primax.numpy as pnp
-      >>> import numpy as np
-      >>> from primax.extend.core import AbstractValue, get_aval
-      >>> isinstance(get_aval(pnp.ones(3)), AbstractValue)
-      True
-      >>> get_aval(1.0), get_aval(np.float32(1))
-      (ShapedArray(float32[], weak_type=True), ShapedArray(float32[]))
-    """
+    """The type of a value in a program. Subclasses are immutable, hashable and compare by content."""
 
     __slots__ = ("__weakref__",)
 
@@ -70,14 +60,6 @@ class ShapedArray(AbstractValue):
     """The type of an array: shape, dtype, weak type, and the placement on several devices, if there are any.
 
     Equal types are one object, so keys with types in them are cheap.
-
-    Examples:
-      >>> import numpy as np
-      >>> from primax.extend.core import ShapedArray
-      >>> ShapedArray((2,), np.float32) is ShapedArray([2], "float32")
-      True
-      >>> ShapedArray((), np.int32, weak_type=True)
-      ShapedArray(int32[], weak_type=True)
     """
 
     __slots__ = ("dtype", "placement", "shape", "weak_type")
@@ -301,15 +283,7 @@ def _dimension(size: Any, shape: tuple[Any, ...]) -> int:
 
 
 class AbstractToken(AbstractValue):
-    """The type of the tokens that order effects; it carries no data.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend.core import AbstractToken, get_aval
-      >>> token = px.lax.create_token()
-      >>> get_aval(token) == AbstractToken()
-      True
-    """
+    """The type of the tokens that order effects; it carries no data."""
 
     __slots__ = ()
 
@@ -336,15 +310,7 @@ abstract_token = AbstractToken()
 
 
 class Token:
-    """A token in eager mode; no effect is pending.
-
-    Examples:
-      >>> import primax as px
-      >>> type(px.lax.create_token())
-      <class 'primax.core.avals.Token'>
-      >>> px.make_jaxpr(px.lax.create_token)()
-      { lambda ; . let a:token = create_token  in (a,) }
-    """
+    """A token in eager mode; no effect is pending."""
 
     __slots__ = ()
 
@@ -352,18 +318,7 @@ class Token:
         return "Token()"
 
     def block_until_ready(self) -> Token:
-        """The token itself.
-
-        Examples:
-          >>> import numpy as np
-          >>> from primax.extend.core import get_aval
-          >>> get_aval(1), get_aval(np.int8(1))
-          (ShapedArray(int32[], weak_type=True), ShapedArray(int8[]))
-          >>> get_aval([1.0])
-          Traceback (most recent call last):
-              ...
-          TypeError: a value of type list is not a valid primax type: [1.0] (an argument of get_aval)
-        """
+        """The token itself."""
         return self
 
 
@@ -389,15 +344,6 @@ def register_aval(kind: type, handler: Callable[[Any], AbstractValue]) -> None:
 
     Raises:
       TypeError: `kind` is not a class, or `handler` not callable.
-
-    Examples:
-      >>> import numpy as np
-      >>> from primax.extend.core import get_aval, register_aval
-      >>> class Meters(float):
-      ...     pass
-      >>> register_aval(Meters, lambda x: get_aval(np.float32(x)))
-      >>> get_aval(Meters(2))
-      ShapedArray(float32[])
     """
     if not isinstance(kind, type):
         raise TypeError(f"register_aval: kind must be a class, got {kind!r}")
@@ -412,16 +358,6 @@ def get_aval(x: Any) -> Any:
       TypeError: `x` is not a valid value of a program.
       ValueError: it is an array with a mask.
       OverflowError: it is an int out of range.
-
-    Examples:
-      >>> import numpy as np
-      >>> from primax.extend.core import get_aval
-      >>> get_aval(1), get_aval(np.int8(1))
-      (ShapedArray(int32[], weak_type=True), ShapedArray(int8[]))
-      >>> get_aval([1.0])
-      Traceback (most recent call last):
-          ...
-      TypeError: a value of type list is not a valid primax type: [1.0] (an argument of get_aval)
     """
     handler = aval_handlers.get(type(x))
     if handler is not None:
@@ -537,16 +473,6 @@ class ShapeDtypeStruct(SetOnce):
       dtype: a dtype, or a value that NumPy accepts as one.
       sharding: the sharding of the array; programs that are lowered for it take arguments of this sharding.
       weak_type: whether promotion treats it as a Python scalar.
-
-    Examples:
-      >>> import primax as px
-      >>> import primax.numpy as pnp
-      >>> import numpy as np
-      >>> spec = px.ShapeDtypeStruct((2, 3), np.float32)
-      >>> spec.ndim, spec.size, len(spec)
-      (2, 6, 2)
-      >>> px.eval_shape(pnp.sum, spec)
-      ShapeDtypeStruct(shape=(), dtype=float32)
     """
 
     __slots__ = ("dtype", "shape", "sharding", "weak_type")

@@ -29,17 +29,6 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
     Raises:
       JaxprTypeError: a variable is read before it is bound, or is bound twice; a literal or constant does not have its
         declared type; an equation disagrees with its primitive's rule, or has undeclared effects.
-
-    Examples:
-      >>> import primax as px
-      >>> import primax.numpy as pnp
-      >>> from primax.extend.core import Jaxpr, check_jaxpr
-      >>> good = px.make_jaxpr(lambda x: pnp.sin(pnp.cos(x)))(1.0).jaxpr
-      >>> check_jaxpr(good)
-      >>> check_jaxpr(Jaxpr([], good.invars, good.outvars, good.eqns[::-1]))
-      Traceback (most recent call last):
-          ...
-      primax.errors.JaxprTypeError: check_jaxpr: variable c is read, but nothing before binds it, at equation 0
     """
     rules.load_plugins()
     open_jaxpr = opened(jaxpr)

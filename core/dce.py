@@ -24,14 +24,6 @@ def dce_jaxpr(
 
     Returns:
       The trimmed jaxpr and, for each input, whether it was kept.
-
-    Examples:
-      >>> import primax as px
-      >>> import primax.numpy as pnp
-      >>> from primax.extend.core import dce_jaxpr
-      >>> jaxpr = px.make_jaxpr(lambda x, y: (pnp.sin(x), pnp.cos(y)))(1.0, 2.0).jaxpr
-      >>> dce_jaxpr(jaxpr, [False, True])
-      ({ lambda ; a:f32[]. let b:f32[] = cos a in (b,) }, [False, True])
     """
     if isinstance(used_outputs, bool):
         used_outputs = [used_outputs] * len(jaxpr.outvars)

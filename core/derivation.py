@@ -7,13 +7,7 @@ from typing import Any
 
 
 class Derivation:
-    """A rule made from its primitive, or from other rules of it; `primax.extend.derive` has some.
-
-    Examples:
-      >>> from primax.extend import derive
-      >>> isinstance(derive.by(lambda primitive: None), derive.Derivation)
-      True
-    """
+    """A rule made from its primitive, or from other rules of it; `primax.extend.derive` has some."""
 
     def rule_for(self, where: str, primitive: Any, kind: str, others: Mapping[str, Any]) -> Callable[..., Any]:
         """The rule.

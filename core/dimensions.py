@@ -43,13 +43,6 @@ def register_dimension(
 
     Raises:
       TypeError: `kind` is not a class.
-
-    Examples:
-      >>> from primax.extend.dimensions import register_dimension
-      >>> register_dimension("n", as_array=int, bounds=lambda dim: (1, 9), extreme=max, lowering=None)
-      Traceback (most recent call last):
-          ...
-      TypeError: register_dimension: kind must be a class, got 'n'
     """
     if not isinstance(kind, type):
         raise TypeError(f"register_dimension: kind must be a class, got {kind!r}")

@@ -221,14 +221,7 @@ def scalar_dtype(value: bool | int | float | complex, scalar: type | None = None
 
 
 def tangent_dtype(dtype: DType) -> DType:
-    """Return the dtype of tangents: the dtype itself if it is inexact, else `float0`.
-
-    Examples:
-      >>> import numpy as np
-      >>> from primax.extend.core import primal_dtype_to_tangent_dtype
-      >>> primal_dtype_to_tangent_dtype(np.dtype("float16")), primal_dtype_to_tangent_dtype(np.dtype("int32"))
-      (dtype('float16'), dtype([('float0', 'V')]))
-    """
+    """Return the dtype of tangents: the dtype itself if it is inexact, else `float0`."""
     if isinstance(dtype, ExtendedDType):
         return dtype.tangent_dtype
     return dtype if is_inexact(dtype) else float0

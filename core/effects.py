@@ -10,15 +10,7 @@ from primax.core.lazy_tables import LazyEntries
 
 
 class Effect:
-    """Base of effects. Instances are hashable; equal instances are the same effect.
-
-    Examples:
-      >>> import primax as px
-      >>> px.make_jaxpr(lambda x: px.debug.print("{}", x))(1.0).effects
-      frozenset({Debug})
-      >>> px.make_jaxpr(lambda x: 2 * x)(1.0).effects
-      frozenset()
-    """
+    """Base of effects. Instances are hashable; equal instances are the same effect."""
 
     __slots__ = ()
 
@@ -29,27 +21,13 @@ class OperandEffect(Effect):
 
     Attributes:
       operand: the index of the operand among those of an equation, or among the constants and inputs of a program.
-
-    Examples:
-      >>> from primax.extend.effects import Mutates, OperandEffect
-      >>> isinstance(Mutates(2), OperandEffect), Mutates(2).operand
-      (True, 2)
     """
 
     operand: int
 
 
 class Mutates(OperandEffect):
-    """The effect of writing to one operand.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend.effects import Mutates
-      >>> px.make_jaxpr(lambda x: px.ref.swap(px.new_ref(x), (), 2 * x))(1.0).eqns[-1].effects
-      frozenset({WriteEffect(operand=0)})
-      >>> Mutates(0) == Mutates(0), Mutates(0) == Mutates(1)
-      (True, False)
-    """
+    """The effect of writing to one operand."""
 
     __slots__ = ()
 
@@ -121,15 +99,6 @@ def register_effect(
     Raises:
       TypeError: `kind` is not a subclass of `Effect`, or `ordered` is True for effects on operands; their order is
         that of the equations with the same operand.
-
-    Examples:
-      >>> from primax.extend.core import kind_of
-      >>> from primax.extend.effects import Effect, register_effect
-      >>> class Log(Effect):
-      ...     pass
-      >>> _ = register_effect(Log, control_flow=True)
-      >>> kind_of(Log())
-      EffectKind(ordered=False, control_flow=True, custom_derivatives=False)
     """
     if not (isinstance(kind, type) and issubclass(kind, Effect)):
         raise TypeError(f"register_effect: kind must be a subclass of Effect, got {kind!r}")
@@ -146,15 +115,7 @@ register_effect(Mutates, control_flow=True)
 
 
 def kind_of(effect: Effect) -> EffectKind:
-    """The registered kind of an effect, searched along its class's bases.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend.core import kind_of
-      >>> (effect,) = px.make_jaxpr(lambda x: px.debug.print("{}", x, ordered=True))(1.0).effects
-      >>> kind_of(effect)
-      EffectKind(ordered=True, control_flow=True, custom_derivatives=True)
-    """
+    """The registered kind of an effect, searched along its class's bases."""
     kind = effect_kinds.get(type(effect))
     if kind is None:
         _lazy.ask_for_class(type(effect))

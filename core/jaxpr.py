@@ -18,14 +18,7 @@ from primax.core.trace import thread
 
 
 class Var:
-    """A variable of a jaxpr; two variables are the same if they are the same object.
-
-    Examples:
-      >>> from primax.extend.core import Var, get_aval
-      >>> x, y = Var(get_aval(1.0)), Var(get_aval(1.0))
-      >>> x.aval is y.aval, x == y
-      (True, False)
-    """
+    """A variable of a jaxpr; two variables are the same if they are the same object."""
 
     __slots__ = ("__weakref__", "aval")
 
@@ -40,19 +33,7 @@ class Var:
 
 
 class DropVar(Var):
-    """An output of an equation that nothing reads; printed as `_`.
-
-    Examples:
-      >>> import primax as px
-      >>> import numpy as np
-      >>> from primax.extend.core import DropVar, dce_jaxpr
-      >>> jaxpr = px.make_jaxpr(lambda x: px.lax.top_k(x, 2))(np.ones(3)).jaxpr
-      >>> program, _ = dce_jaxpr(jaxpr, [True, False])
-      >>> program
-      { lambda ; a:f32[3]. let b:f32[2] _:i32[2] = top_k[axis=0 k=2] a in (b,) }
-      >>> [type(v) is DropVar for v in program.eqns[0].outvars]
-      [False, True]
-    """
+    """An output of an equation that nothing reads; printed as `_`."""
 
     __slots__ = ()
 
@@ -61,14 +42,7 @@ class DropVar(Var):
 
 
 class Literal:
-    """A scalar constant written into an equation.
-
-    Examples:
-      >>> import numpy as np
-      >>> from primax.extend.core import Literal
-      >>> Literal(2.0).aval, Literal(np.float32(2)).aval
-      (ShapedArray(float32[], weak_type=True), ShapedArray(float32[]))
-    """
+    """A scalar constant written into an equation."""
 
     __slots__ = ("aval", "val")
 
@@ -99,14 +73,6 @@ class JaxprEqn:
       params: its static parameters.
       effects: its effects.
       source_info: the place in the user's program that made it; see `primax.core.source_info`.
-
-    Examples:
-      >>> import primax as px
-      >>> (eqn,) = px.make_jaxpr(lambda x: 2 * x)(1.0).eqns
-      >>> eqn.primitive, eqn.params
-      (mul, {})
-      >>> [type(v).__name__ for v in eqn.invars]
-      ['Literal', 'Var']
     """
 
     __slots__ = ("effects", "invars", "outvars", "params", "primitive", "source_info")
@@ -149,15 +115,7 @@ def new_jaxpr_eqn(
     effects: Iterable[Any] = no_effects,
     source_info: Any = None,
 ) -> JaxprEqn:
-    """An equation. The parameters have the order of those of jax's function of this name.
-
-    Examples:
-      >>> from primax.extend.core import Jaxpr, Var, get_aval, new_jaxpr_eqn
-      >>> from primax.extend.core.primitives import mul_p
-      >>> x, y = Var(get_aval(1.0)), Var(get_aval(1.0))
-      >>> Jaxpr([], [x], [y], [new_jaxpr_eqn([x, x], [y], mul_p, {})])
-      { lambda ; a:f32[]. let b:f32[] = mul a a in (b,) }
-    """
+    """An equation. The parameters have the order of those of jax's function of this name."""
     return JaxprEqn(primitive, list(invars), list(outvars), params, frozenset(effects), source_info)
 
 
@@ -166,14 +124,6 @@ class Jaxpr:
 
     Treat it as immutable: interpreters cache programs derived from it. `x64` is the value of `enable_x64` at staging.
     It decides the types of Python scalars, so the program is evaluated and transformed with the same value.
-
-    Examples:
-      >>> import primax as px
-      >>> jaxpr = px.make_jaxpr(lambda x, y: x)(1.0, 2.0).jaxpr
-      >>> jaxpr
-      { lambda ; a:f32[] b:f32[]. let  in (a,) }
-      >>> jaxpr.outvars[0] is jaxpr.invars[0]
-      True
     """
 
     __slots__ = ("__weakref__", "_debug_info", "cache", "constvars", "effects", "eqns", "invars", "outvars", "x64")
@@ -304,15 +254,6 @@ class ClosedJaxpr(Jaxpr):
     Attributes:
       jaxpr: the program without the values.
       consts: one value for each constvar.
-
-    Examples:
-      >>> import primax as px
-      >>> import numpy as np
-      >>> closed = px.make_jaxpr(lambda x: x * np.array([1, 2]))(3)
-      >>> closed.jaxpr
-      { lambda a:i32[2]; b:i32[]. let c:i32[2] = mul b a in (c,) }
-      >>> closed.consts
-      [array([1, 2], dtype=int32)]
     """
 
     __slots__ = ("_consts", "_jaxpr")
@@ -389,16 +330,6 @@ def cached(program: Jaxpr | ClosedJaxpr, key: Any, make: Callable[[], Any]) -> A
       key: identifies the result among those derived from the program.
       make: computes the result. Neither it nor the key should refer to the program, which would then keep itself alive
         until garbage is collected.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend.core import cached
-      >>> program = px.make_jaxpr(lambda x: 2 * x)(1.0)
-      >>> for _ in range(2):
-      ...     cached(program, "count", lambda: print("counting") or len(program.eqns))
-      counting
-      1
-      1
     """
     x64 = opened(program).x64
     if x64 is not config.enable_x64.value:
@@ -470,15 +401,6 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
 
     Raises:
       TypeError: the number of arguments or constants differs from that of the jaxpr.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend.core import eval_jaxpr
-      >>> closed = px.make_jaxpr(lambda x: x * x)(1.0)
-      >>> eval_jaxpr(closed.jaxpr, closed.consts, 3.0)
-      [Array(9., dtype=float32, weak_type=True)]
-      >>> px.grad(lambda x: eval_jaxpr(closed.jaxpr, closed.consts, x)[0])(3.0)
-      Array(6., dtype=float32, weak_type=True)
     """
     if len(args) != len(jaxpr.invars):
         raise TypeError(f"eval_jaxpr: args must match invars, got {len(args)} arguments for {len(jaxpr.invars)} invars")
@@ -516,15 +438,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
 
 
 def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
-    """The function of a closed jaxpr; it returns a list of results.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend.core import jaxpr_as_fun
-      >>> f = jaxpr_as_fun(px.make_jaxpr(lambda x: x + 1)(1))
-      >>> f(2)
-      [Array(3, dtype=int32, weak_type=True)]
-    """
+    """The function of a closed jaxpr; it returns a list of results."""
 
     def run(*args: Any) -> list[Any]:
         return eval_jaxpr(closed.jaxpr, closed.consts, *args)
@@ -533,16 +447,7 @@ def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
 
 
 def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
-    """The jaxprs, open or closed, among the parameters of an equation, including those in tuples and lists.
-
-    Examples:
-      >>> import primax as px
-      >>> import primax.numpy as pnp
-      >>> from primax.extend.core import jaxprs_in_params
-      >>> (eqn,) = px.make_jaxpr(lambda x: px.lax.cond(True, pnp.sin, pnp.cos, x))(1.0).eqns
-      >>> [jaxpr.eqns[0].primitive.name for jaxpr in jaxprs_in_params(eqn.params)]
-      ['cos', 'sin']
-    """
+    """The jaxprs, open or closed, among the parameters of an equation, including those in tuples and lists."""
     for value in params.values():
         yield from _jaxprs_in(value)
 
@@ -568,34 +473,13 @@ def holds_program(value: Any, or_function: bool = False) -> bool:
 
 
 def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
-    """The jaxprs held by the equations of a jaxpr.
-
-    Examples:
-      >>> import primax as px
-      >>> import primax.numpy as pnp
-      >>> from primax.extend.core import subjaxprs
-      >>> program = px.make_jaxpr(lambda x: px.lax.cond(x > 0, pnp.sin, pnp.cos, x))(1.0)
-      >>> [jaxpr.eqns[0].primitive.name for jaxpr in subjaxprs(program.jaxpr)]
-      ['cos', 'sin']
-    """
+    """The jaxprs held by the equations of a jaxpr."""
     for eqn in jaxpr.eqns:
         yield from jaxprs_in_params(eqn.params)
 
 
 def named_axes(program: Jaxpr | ClosedJaxpr) -> frozenset[Any]:
-    """The names of the axes that must be in scope where a program runs.
-
-    Examples:
-      >>> from primax import lax
-      >>> import primax as px
-      >>> import numpy as np
-      >>> from primax.extend.core import named_axes
-      >>> def f(x):
-      ...     print(named_axes(px.make_jaxpr(lambda x: lax.psum(x, "i"))(x)))
-      ...     return x
-      >>> _ = px.vmap(f, axis_name="i")(np.ones(2))
-      frozenset({'i'})
-    """
+    """The names of the axes that must be in scope where a program runs."""
     jaxpr = opened(program)
     return cached(jaxpr, "named axes", lambda: _named_axes(jaxpr))  # type: ignore[no-any-return]
 

@@ -87,16 +87,6 @@ class Table(MutableMapping[str, Any]):
 
     Raises:
       TypeError: an argument is not a string, or `what` is not one word.
-
-    Examples:
-      >>> from primax.extend import Table
-      >>> shapes = Table("shape", "examples")
-      >>> "square" in shapes, len(shapes)
-      (False, 0)
-      >>> shapes["square"]
-      Traceback (most recent call last):
-          ...
-      KeyError: 'square'
     """
 
     def __init__(self, what: str, home: str) -> None:

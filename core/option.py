@@ -90,18 +90,6 @@ class Option(_Cell):  # type: ignore[misc]
         examines: True if calls of compiled programs are examined while the value is not the default.
         shorthand: the value of `option()` with no argument; an option without one requires the argument.
         listed: False for a setting that users do not see.
-
-    Examples:
-      >>> import primax as px
-      >>> px.enable_x64.value
-      False
-      >>> with px.enable_x64(True):
-      ...     px.numpy.arange(2).dtype
-      dtype('int64')
-      >>> px.enable_x64("perhaps")
-      Traceback (most recent call last):
-          ...
-      ValueError: enable_x64: value must be True or False, got 'perhaps'
     """
 
     def __init__(

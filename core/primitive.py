@@ -44,19 +44,6 @@ class Primitive(Generic[Result]):
     Args:
       name: the name in jaxprs and messages.
       multiple_results: whether its rules return lists.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend.core import Primitive
-      >>> twice_p = Primitive("twice")
-      >>> _ = twice_p.def_impl(lambda x: 2 * x)
-      >>> twice_p.bind(3)
-      Array(6, dtype=int32, weak_type=True)
-      >>> px.make_jaxpr(twice_p.bind)(3)
-      Traceback (most recent call last):
-          ...
-      primax.errors.MissingRuleError: no abstract_eval rule for primitive 'twice' (from no plugin, made in
-      __main__).
     """
 
     __slots__ = (

@@ -27,13 +27,6 @@ class Provenance(NamedTuple):
       line: the line there.
       origin: `"given"`, `"overridden"`, or `"derived from"` something.
       replaced: the provenance of the rule that it replaced, if there was one.
-
-    Examples:
-      >>> from primax.extend.core import rule_tables
-      >>> from primax.extend.core.primitives import sin_p
-      >>> found = rule_tables["jvp"].provenance[sin_p]
-      >>> found.plugin, found.origin, found.replaced
-      ('trigonometry', 'given', None)
     """
 
     plugin: str
@@ -69,14 +62,6 @@ class RuleTable(MutableMapping[Any, Rule]):
     Interpreters read `functions`, which has the rules entered so far. Without an optional rule, interpreters use a
     default. `table[p] = rule` enters a rule, or replaces a rule of the same author. Only
     `register(p, rule, override=True)` replaces another author's rule of a plugin's primitive.
-
-    Examples:
-      >>> from primax.extend.core import rule_tables
-      >>> from primax.extend.core.primitives import sin_p, transpose_p
-      >>> sin_p in rule_tables["transpose"], transpose_p in rule_tables["transpose"]
-      (False, True)
-      >>> rule_tables["transpose"].signature
-      '(cotangent, *args, **params) -> one cotangent or None per argument'
     """
 
     module = ""  # of the author of a third party's kind
@@ -527,16 +512,6 @@ def new_rule_table(
     Raises:
       TypeError: `kind` is not an identifier, or `check` is not a function.
       PluginError: there is a table of this kind already.
-
-    Examples:
-      >>> from primax.extend.core import new_rule_table, rule_tables
-      >>> from primax.extend.core.primitives import sin_p
-      >>> flops = new_rule_table("flops", "(*avals, **params) -> int")
-      >>> flops.find(sin_p)
-      Traceback (most recent call last):
-          ...
-      primax.errors.MissingRuleError: no flops rule for primitive 'sin' (from trigonometry).
-      >>> del rule_tables["flops"]  # a plugin keeps it
     """
     if not isinstance(kind, str) or not kind.isidentifier():
         raise TypeError(f"new_rule_table: kind must be an identifier, got {kind!r}")

@@ -67,17 +67,7 @@ def scoped(source: Any) -> Any:
 
 
 def scope_of(source: Any) -> str:
-    """The names of the scopes of a source, as `outer/inner`; empty if there are none.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend import source_info_util
-      >>> def f(x):
-      ...     with px.named_scope("outer"), px.named_scope("inner"):
-      ...         return 2 * x
-      >>> source_info_util.scope_of(px.make_jaxpr(f)(1.0).eqns[0].source_info)
-      'outer/inner'
-    """
+    """The names of the scopes of a source, as `outer/inner`; empty if there are none."""
     return source.scope if type(source) is ScopedSource else ""
 
 
@@ -121,13 +111,6 @@ def register_exclusion(path: str) -> None:
     Raises:
       TypeError: `path` is not a str.
       ValueError: `path` is empty, which would match all files.
-
-    Examples:
-      >>> from primax.extend import source_info_util
-      >>> source_info_util.register_exclusion("")
-      Traceback (most recent call last):
-          ...
-      ValueError: register_exclusion: path must not be empty, got ''
     """
     if not isinstance(path, str):
         raise TypeError(f"register_exclusion: path must be a str, got {path!r}")
@@ -172,18 +155,7 @@ def user_frames(source: Any) -> list[Frame]:
 
 
 def user_frame(source: Any) -> Frame | None:
-    """The innermost line of the user in a traceback object.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend import source_info_util
-      >>> def f(x):
-      ...     return 2 * x
-      >>> (eqn,) = px.make_jaxpr(f)(1.0).eqns
-      >>> frame = source_info_util.user_frame(eqn.source_info)
-      >>> frame.line, frame.function
-      (2, 'f')
-    """
+    """The innermost line of the user in a traceback object."""
     frames = user_frames(source)
     return frames[0] if frames else None
 

@@ -142,16 +142,7 @@ def install_eval_trace(trace: Any) -> None:
 
 
 def current_trace() -> Any:
-    """The current trace of this thread, which handles binds.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend.core import current_trace
-      >>> type(current_trace()).__name__
-      'EvalTrace'
-      >>> px.jit(lambda: print(type(current_trace()).__name__))()
-      StagingTrace
-    """
+    """The current trace of this thread, which handles binds."""
     return thread.trace
 
 
@@ -182,20 +173,7 @@ def encloses(outer: Any, trace: Any) -> bool:
 
 @contextmanager
 def set_current_trace(trace: Any) -> Iterator[Any]:
-    """Make `trace` current within a `with` block.
-
-    Examples:
-      >>> import primax as px
-      >>> import primax.numpy as pnp
-      >>> from primax.extend.core import current_trace, set_current_trace
-      >>> outer = current_trace()
-      >>> def f(x):
-      ...     with set_current_trace(outer):
-      ...         y = pnp.add(1, 2)  # computed, and no equation
-      ...     return x + y
-      >>> px.make_jaxpr(f)(1)
-      { lambda a:i32[]; b:i32[]. let c:i32[] = add b a in (c,) }
-    """
+    """Make `trace` current within a `with` block."""
     before = enter(trace)
     try:
         yield trace
@@ -219,16 +197,6 @@ class Tracer(Operand):
 
     A tracer with a concrete value returns True from `is_concrete` and the value from `concrete`; Python can then test
     it, as in `if x > 0`.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend.core import Tracer
-      >>> def f(x):
-      ...     print(isinstance(x, Tracer), x.is_concrete, x.aval)
-      ...     return x
-      >>> _ = px.jit(f)(1.0), px.grad(f)(1.0)
-      True False ~float32[]
-      True True ~float32[]
     """
 
     __slots__ = ("__weakref__", "_aval", "_trace")

@@ -49,14 +49,6 @@ class AxisData:
 
     Raises:
       TypeError: the name is not hashable.
-
-    Examples:
-      >>> import primax as px
-      >>> import primax.numpy as pnp
-      >>> from primax.extend.core import get_aval
-      >>> from primax.extend.interpreters.batching import AxisData, batch_flat
-      >>> batch_flat(lambda x: [px.lax.psum(x, "rows")], AxisData("rows", 3), [pnp.arange(3)], [0])
-      ([Array(3, dtype=int32)], [None])
     """
 
     __slots__ = ("name", "placement", "size", "spmd", "tag")
@@ -84,18 +76,7 @@ class AxisData:
 
 
 class BatchTracer(Tracer):
-    """A tracer for one element of `value` along axis `dim`.
-
-    Examples:
-      >>> import primax as px
-      >>> import numpy as np
-      >>> from primax.extend.interpreters.batching import BatchTracer
-      >>> def f(x):
-      ...     print(type(x) is BatchTracer, x.aval.shape, x.value.shape, x.dim)
-      ...     return x
-      >>> _ = px.vmap(f, in_axes=1)(np.ones((2, 3)))
-      True (2,) (2, 3) 1
-    """
+    """A tracer for one element of `value` along axis `dim`."""
 
     __slots__ = ("aval", "dim", "value")
 
@@ -123,18 +104,7 @@ class BatchTracer(Tracer):
 
 
 class BatchTrace(Trace):
-    """Applies batch rules; the rules run under the parent trace.
-
-    Examples:
-      >>> import primax as px
-      >>> import numpy as np
-      >>> from primax.extend.core import current_trace
-      >>> def f(x):
-      ...     print(type(current_trace()).__name__, current_trace().axis.size)
-      ...     return x
-      >>> _ = px.vmap(f)(np.arange(3))
-      BatchTrace 3
-    """
+    """Applies batch rules; the rules run under the parent trace."""
 
     __slots__ = ("axis",)
 
@@ -297,26 +267,12 @@ def broadcast(x: Any, size: int, dim: int) -> Any:
 
 
 def moveaxis(x: Any, source: int, destination: int) -> Any:
-    """`x` with axis `source` moved to `destination`.
-
-    Examples:
-      >>> import primax.numpy as pnp
-      >>> from primax.extend.interpreters import batching
-      >>> batching.moveaxis(pnp.ones((2, 3, 4)), 0, 2).shape
-      (3, 4, 2)
-    """
+    """`x` with axis `source` moved to `destination`."""
     return x if source == destination else protocol_of(get_aval(x)).moveaxis(x, source, destination)
 
 
 def to_dim(x: Any, size: int, dim: int | None, wanted: int | None) -> Any:
-    """A value batched at `dim` (or not at all), with the batch axis moved to `wanted`.
-
-    Examples:
-      >>> import primax.numpy as pnp
-      >>> from primax.extend.interpreters import batching
-      >>> batching.to_dim(pnp.ones((2, 3)), 3, 1, 0).shape, batching.to_dim(pnp.ones(2), 3, None, 1).shape
-      ((3, 2), (2, 3))
-    """
+    """A value batched at `dim` (or not at all), with the batch axis moved to `wanted`."""
     if wanted is None or dim == wanted:
         return x
     if dim is None:
@@ -342,15 +298,7 @@ def stacked_type(axis: AxisData, aval: Any, dim: int | None) -> Any:
 
 
 def stacked(axis: AxisData, x: Any, dim: int | None, wanted: int | None) -> Any:
-    """A value batched at `dim` (or not at all), as one batched at `wanted`, placed like the arguments.
-
-    Examples:
-      >>> import primax.numpy as pnp
-      >>> from primax.extend.interpreters import batching
-      >>> axis = batching.AxisData(None, 3)
-      >>> batching.stacked(axis, pnp.ones(2), None, 0).shape, batching.stacked(axis, pnp.ones((2, 3)), 1, 0).shape
-      ((3, 2), (3, 2))
-    """
+    """A value batched at `dim` (or not at all), as one batched at `wanted`, placed like the arguments."""
     if wanted is None:
         return x
     return placed_along(axis, to_dim(x, axis.size, dim, wanted), wanted)
@@ -378,13 +326,6 @@ def batch_flat(
       dims: for each argument its batch axis, or None.
       resume: for axis-aware rules of primitives that hold Python functions. The functions may close over values of
         the `vmap` that applies the rule; these values are mapped, too. `axis` must be that of the rule.
-
-    Examples:
-      >>> import numpy as np
-      >>> from primax.extend.interpreters import batching
-      >>> axis = batching.AxisData(None, 3)
-      >>> batching.batch_flat(lambda x, y: [2 * x, y], axis, [np.arange(3), 5], [0, None])
-      ([Array([0, 2, 4], dtype=int32), 5], [0, None])
     """
     kind: type[BatchTrace] = ResumedBatchTrace if resume else CheckedBatchTrace if check_rules.value else BatchTrace
     if axis.placement is not None:
@@ -443,13 +384,6 @@ def batch_jaxpr(
 
     Returns:
       The program, and for each output its batch axis or None.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend.interpreters import batching
-      >>> program = px.make_jaxpr(lambda x, y: (2 * x, y))(1, 2)
-      >>> batching.batch_jaxpr(program, batching.AxisData(None, 3), [0, None])
-      ({ lambda ; a:i32[3] b:i32[]. let c:i32[3] = mul 2:i32[] a in (c, b) }, [0, None])
     """
     flags = [instantiate] * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else instantiate
     required = tuple([0 if flag else None for flag in flags])

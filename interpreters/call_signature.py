@@ -41,15 +41,6 @@ def positions_and_names(
     Raises:
       TypeError: `argnums` are not ints, or `argnames` are not names.
       ValueError: the function does not have a position or a name.
-
-    Examples:
-      >>> from primax.extend.api_util import positions_and_names
-      >>> def f(x, n, *, mode="same"):
-      ...     return x
-      >>> positions_and_names(f, 1, None, "static", "jit")
-      ((1,), ('n',))
-      >>> positions_and_names(f, None, "mode", "static", "jit")
-      ((), ('mode',))
     """
     numbers = () if argnums is None else one_or_several(function, f"{what}_argnums", argnums, int)
     names = () if argnames is None else one_or_several(function, f"{what}_argnames", argnames, str)
@@ -143,17 +134,7 @@ STATIC = "; static_argnums makes an argument part of the program"
 
 
 class StaticArguments:
-    """Separates the static arguments of a call.
-
-    Examples:
-      >>> from primax.extend.api_util import StaticArguments
-      >>> statics = StaticArguments((1,), ("mode",))
-      >>> args, kwargs, record = statics.split((1.0, 2), {"mode": "same", "y": 3.0}, "f")
-      >>> args, kwargs
-      ((1.0,), {'y': 3.0})
-      >>> statics.merge([10.0], {"y": 30.0}, record)
-      ((10.0, 2), {'y': 30.0, 'mode': 'same'})
-    """
+    """Separates the static arguments of a call."""
 
     __slots__ = ("names", "positions")
 
@@ -304,13 +285,6 @@ def shaped_abstractify(x: Any) -> Any:
 
     Raises:
       TypeError: `x` is neither.
-
-    Examples:
-      >>> import primax as px
-      >>> import numpy as np
-      >>> from primax.extend.api_util import shaped_abstractify
-      >>> shaped_abstractify(px.ShapeDtypeStruct((2,), np.int8)), shaped_abstractify(1.0)
-      (ShapedArray(int8[2]), ShapedArray(float32[], weak_type=True))
     """
     if isinstance(x, AbstractValue):
         return x

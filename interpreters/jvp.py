@@ -57,17 +57,7 @@ _one_place = OnePlace()
 
 
 class JVPTracer(Tracer):
-    """A value with its tangent.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend.interpreters import ad
-      >>> def f(x):
-      ...     print(x.primal, x.tangent, type(x) is ad.JVPTracer)
-      ...     return x
-      >>> _ = px.jvp(f, (2.0,), (3.0,))
-      2.0 3.0 True
-    """
+    """A value with its tangent."""
 
     __slots__ = ("aval", "primal", "tangent")
 
@@ -97,19 +87,7 @@ class JVPTracer(Tracer):
 
 
 class JVPTrace(Trace):
-    """Applies JVP rules; the rules run under the parent trace.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend.core import current_trace
-      >>> from primax.extend.interpreters import ad
-      >>> def f(x):
-      ...     print(isinstance(current_trace(), ad.JVPTrace))
-      ...     return x
-      >>> _ = px.jvp(f, (1.0,), (1.0,)), px.jit(f)(1.0)
-      True
-      False
-    """
+    """Applies JVP rules; the rules run under the parent trace."""
 
     __slots__ = ("_here", "_lines", "_sources")
 
@@ -311,12 +289,6 @@ def jvp_flat(
       primals: the point of differentiation.
       tangents: one for each primal, possibly `Zero`.
       parent: the trace under which rules run; by default the current one.
-
-    Examples:
-      >>> from primax.extend.core import get_aval
-      >>> from primax.extend.interpreters import ad
-      >>> ad.jvp_flat(lambda x, y: [x * y, y], [2.0, 3.0], [1.0, ad.Zero(get_aval(3.0))])
-      ([Array(6., dtype=float32, weak_type=True), 3.0], [Array(3., dtype=float32, weak_type=True), Zero(f32[])])
     """
     if not isinstance(parent, Trace | None):
         raise TypeError(f"jvp_flat: parent must be a trace or None, got {parent!r}")
@@ -368,16 +340,6 @@ def jvp_jaxpr(
     Returns:
       The program from (x, the nonzero tangents) to (y, the nonzero tangents), and a mask of the nonzero output
       tangents.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend.interpreters import ad
-      >>> program = px.make_jaxpr(lambda x, y: (2 * x, y))(1.0, 2.0)
-      >>> ad.jvp_jaxpr(program, [True, False])
-      ({ lambda ; a:f32[] b:f32[] c:f32[]. let
-          d:f32[] = mul 2.0:f32[] a
-          e:f32[] = mul 2.0:f32[] c
-        in (d, b, e) }, [True, False])
     """
     nonzeros = tuple(nonzeros)
     required = (instantiate,) * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else tuple(instantiate)

@@ -144,12 +144,6 @@ def linearize_flat(
 
     Returns:
       The outputs, and a tape whose inputs are tangents of the active primals.
-
-    Examples:
-      >>> from primax.extend.interpreters import ad
-      >>> outs, tape = ad.linearize_flat(lambda x: [x * x], [3.0])
-      >>> outs, tape.transpose([1.0])
-      ([Array(9., dtype=float32, weak_type=True)], [Array(6., dtype=float32, weak_type=True)])
     """
     if active is not None:
         active = sequence("linearize_flat", "active", active)
@@ -228,13 +222,6 @@ def transpose_jaxpr(
 
     Raises:
       ValueError: the length of `linear` is not the number of inputs, or that of `nonzero` the number of outputs.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend.interpreters import ad
-      >>> program = px.make_jaxpr(lambda x, y: x * y)(1.0, 2.0)
-      >>> ad.transpose_jaxpr(program, [False, True], [True])
-      ({ lambda ; a:f32[] b:f32[]. let c:f32[] = mul a b in (c,) }, [True])
     """
     for name, flags, avals in (("linear", linear, closed.in_avals), ("nonzero", nonzero, closed.out_avals)):
         if len(flags) != len(avals):

@@ -23,17 +23,6 @@ class PartialEval(NamedTuple):
       unknown: from (residuals, unknown inputs) to the unknown outputs.
       unknown_out: for each output of the whole program whether it is unknown.
       residuals: for each residual its index among (the known inputs, the outputs of `known`).
-
-    Examples:
-      >>> import primax as px
-      >>> import primax.numpy as pnp
-      >>> from primax.extend.interpreters.partial_eval import partial_eval_jaxpr
-      >>> program = px.make_jaxpr(lambda x, y: pnp.sin(x) * y)(1.0, 2.0)
-      >>> split = partial_eval_jaxpr(program, [False, True])
-      >>> split.known
-      { lambda ; a:f32[]. let b:f32[] = sin a in (b,) }
-      >>> split.unknown
-      { lambda ; a:f32[] b:f32[]. let c:f32[] = mul a b in (c,) }
     """
 
     known: ClosedJaxpr
@@ -112,15 +101,6 @@ def partial_eval_jaxpr(
       closed: the program.
       unknown_in: for each input whether it is unknown.
       instantiate: for each output (or for all) whether it counts as unknown in any case.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend.interpreters.partial_eval import partial_eval_jaxpr
-      >>> program = px.make_jaxpr(lambda x, y: (2 * x, y))(1.0, 2.0)
-      >>> partial_eval_jaxpr(program, [False, True]).unknown_out
-      [False, True]
-      >>> partial_eval_jaxpr(program, [False, True], instantiate=True).unknown_out
-      [True, True]
     """
     forced = (instantiate,) * len(closed.jaxpr.outvars) if isinstance(instantiate, bool) else tuple(instantiate)
 
@@ -236,16 +216,7 @@ def _same(one: Jaxpr, other: Jaxpr) -> bool:
 
 
 def close_over(jaxpr: Jaxpr) -> Jaxpr:
-    """The jaxpr with its constvars as leading invars.
-
-    Examples:
-      >>> import primax as px
-      >>> import numpy as np
-      >>> from primax.extend.interpreters.partial_eval import convert_constvars_jaxpr
-      >>> closed = px.make_jaxpr(lambda x: x * np.array([1, 2]))(3)
-      >>> convert_constvars_jaxpr(closed.jaxpr)
-      { lambda ; a:i32[2] b:i32[]. let c:i32[2] = mul b a in (c,) }
-    """
+    """The jaxpr with its constvars as leading invars."""
     if not jaxpr.constvars:
         return jaxpr
     return jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars])

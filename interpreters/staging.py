@@ -31,17 +31,7 @@ _staging_functions = rules.staging_rules.functions
 
 
 class StagingTracer(Tracer):
-    """Stands for a variable of the program being built.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend.interpreters.partial_eval import StagingTracer
-      >>> def f(x):
-      ...     print(type(x) is StagingTracer, type(2 * x) is StagingTracer, x.is_concrete)
-      ...     return x
-      >>> _ = px.make_jaxpr(f)(1.0)
-      True True False
-    """
+    """Stands for a variable of the program being built."""
 
     __slots__ = ("_var", "aval")
 
@@ -76,17 +66,6 @@ class StagingTrace(Trace):
       hoists: whether arrays of rank 0 that the function closes over are constants of the program, as those of other
         ranks are; else they are literals. Under `make_jaxpr` they are, so that a function has as many constants with
         arrays as with tracers.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend.core import current_trace
-      >>> from primax.extend.interpreters.partial_eval import StagingTrace
-      >>> def f(x):
-      ...     print(isinstance(current_trace(), StagingTrace))
-      ...     return x + (1 + 2)
-      >>> px.make_jaxpr(f)(1.0)
-      True
-      { lambda ; a:f32[]. let b:f32[] = add a 3.0:f32[] in (b,) }
     """
 
     __slots__ = ("constants", "effects", "eqns", "here", "hoists", "invars", "memory", "name", "sources", "what", "x64")
@@ -321,12 +300,6 @@ def trace_to_jaxpr(
 
     Raises:
       RuntimeError: the option `no_tracing` is on.
-
-    Examples:
-      >>> import numpy as np
-      >>> from primax.extend.core import get_aval, trace_to_jaxpr
-      >>> trace_to_jaxpr(lambda x, y: [x * y, 2.0], [get_aval(1.0), get_aval(np.ones(2))])
-      { lambda ; a:f32[] b:f32[2]. let c:f32[2] = mul a b in (c, 2.0:f32[]) }
     """
     if config.no_tracing.value:
         raise RuntimeError(f"{what} of {name or fun}: no_tracing is on, and this call would trace the function")

@@ -16,15 +16,6 @@ class Zero:
     """A symbolic zero: a tangent or cotangent that is known to be zero.
 
     It is a pytree without leaves, so that functions which return some can be mapped and compiled.
-
-    Examples:
-      >>> import primax as px
-      >>> import numpy as np
-      >>> from primax.extend.core import ShapedArray
-      >>> from primax.extend.interpreters.ad import Zero, instantiate_zeros
-      >>> zero = Zero(ShapedArray((2,), np.float32))
-      >>> px.tree.leaves(zero), instantiate_zeros(zero)
-      ([], Array([0., 0.], dtype=float32))
     """
 
     __slots__ = ("_aval", "_primal")
@@ -137,18 +128,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
 
 class UndefinedPrimal:
-    """In transpose rules, the placeholder for an argument in which the function is linear; a pytree without leaves.
-
-    Examples:
-      >>> import primax as px
-      >>> import numpy as np
-      >>> from primax.extend.core import ShapedArray
-      >>> from primax.extend.interpreters.ad import UndefinedPrimal
-      >>> UndefinedPrimal(ShapedArray((2,), np.float32))
-      UndefinedPrimal(f32[2])
-      >>> px.tree.leaves(UndefinedPrimal(ShapedArray((2,), np.float32)))
-      []
-    """
+    """In transpose rules, the placeholder for an argument in which the function is linear; a pytree without leaves."""
 
     __slots__ = ("aval",)
 
@@ -180,42 +160,19 @@ for _kind in (Zero, UndefinedPrimal):
 
 
 def is_undefined_primal(x: Any) -> bool:
-    """Whether `x` is an argument for which a transpose rule should return a cotangent.
-
-    Examples:
-      >>> from primax.extend.core import get_aval
-      >>> from primax.extend.interpreters import ad
-      >>> ad.is_undefined_primal(ad.UndefinedPrimal(get_aval(1.0))), ad.is_undefined_primal(1.0)
-      (True, False)
-    """
+    """Whether `x` is an argument for which a transpose rule should return a cotangent."""
     return type(x) is UndefinedPrimal
 
 
 def zeros_like_aval(aval: Any) -> Any:
-    """An array of zeros of a given type.
-
-    Examples:
-      >>> import numpy as np
-      >>> from primax.extend.core import ShapedArray
-      >>> from primax.extend.interpreters import ad
-      >>> ad.zeros_like_aval(ShapedArray((2,), np.int8))
-      Array([0, 0], dtype=int8)
-    """
+    """An array of zeros of a given type."""
     if is_void(aval):
         return np.zeros(aval.shape, dtypes.float0)
     return placed_like(protocol_of(aval).zeros(aval), aval)
 
 
 def instantiate_zeros(tangent: Any) -> Any:
-    """A tangent as a value; zeros if it is symbolic.
-
-    Examples:
-      >>> import numpy as np
-      >>> from primax.extend.core import ShapedArray
-      >>> from primax.extend.interpreters import ad
-      >>> ad.instantiate_zeros(ad.Zero(ShapedArray((2,), np.float32))), ad.instantiate_zeros(1.0)
-      (Array([0., 0.], dtype=float32), 1.0)
-    """
+    """A tangent as a value; zeros if it is symbolic."""
     return zeros_like_aval(tangent.aval) if isinstance(tangent, Zero) else tangent
 
 
@@ -230,15 +187,7 @@ def of_number(x: Any, aval: Any) -> Any:
 
 
 def add_tangents(x: Any, y: Any) -> Any:
-    """The sum of two tangents or cotangents of the same type.
-
-    Examples:
-      >>> from primax.extend.core import get_aval
-      >>> from primax.extend.interpreters import ad
-      >>> zero = ad.Zero(get_aval(1.0))
-      >>> ad.add_tangents(zero, 2.0), ad.add_tangents(zero, zero)
-      (2.0, Zero(f32[]))
-    """
+    """The sum of two tangents or cotangents of the same type."""
     if type(x) is Zero:
         return y
     if type(y) is Zero:

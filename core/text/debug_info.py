@@ -21,13 +21,6 @@ class DebugInfo(str):
       func_src_info: its name, followed by its file and line if they are known.
       arg_names: a name for each leaf of its arguments; None if they are not known.
       result_paths: a name for each leaf of its results; None if they are not known.
-
-    Examples:
-      >>> import primax as px
-      >>> closed = px.make_jaxpr(lambda x: {"a": -x, "b": x})(1.0)
-      >>> info = closed.jaxpr.debug_info
-      >>> info.arg_names, info.result_paths
-      (('x',), ("result['a']", "result['b']"))
     """
 
     __slots__ = ("_arg_names", "_result_paths", "func_src_info", "traced_for")

@@ -47,13 +47,6 @@ class PrintedCall(NamedTuple):
     Attributes:
       params: the parameters to print, in order.
       program: the program; its arguments and results are printed with the names of the equation's operands and results.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend.core import PrintedCall
-      >>> program = px.make_jaxpr(lambda x: 2 * x)(1.0)
-      >>> PrintedCall({"times": 3}, program)
-      PrintedCall(params={'times': 3}, program={ lambda ; a:f32[]. let b:f32[] = mul 2.0:f32[] a in (b,) })
     """
 
     params: dict[str, Any]

@@ -45,17 +45,6 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
 
     Raises:
         ValueError: `axis_tree` is not a prefix; the message names every path at which it fails.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend.api_util import flatten_axes
-      >>> structure = px.tree.structure(({"a": 1, "b": 2}, 3))
-      >>> flatten_axes("in_axes", structure, (0, None))
-      [0, 0, None]
-      >>> flatten_axes("in_axes", structure, ({"a": 0}, None))
-      Traceback (most recent call last):
-          ...
-      ValueError: in_axes[0]: a dict with keys 'a' cannot match a dict with keys 'a', 'b' (missing 'b')
     """
     if type(treedef) is not PyTreeDef:
         raise TypeError(f"{name}: treedef must be the structure of a tree, got {treedef!r}")

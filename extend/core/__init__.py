@@ -49,7 +49,7 @@ from primax.core.jaxpr import (
 from primax.core.rules import Provenance, RuleTable, new_rule_table, rule_tables
 from primax.core.text.printer import PrintedCall
 from primax.core.trace import Tracer, current_trace, set_current_trace
-from primax.extend import dtypes
+from primax.extend import dtypes, examples
 from primax.extend import options as config
 from primax.extend.core import primitives
 from primax.extend.core.aval_errors import missing_attribute
@@ -162,3 +162,4 @@ __all__ = [
 ]
 __dir__ = __all__.copy
 explain_absent(__name__)
+examples.attach()

@@ -9,6 +9,7 @@ from primax.core.avals import get_aval
 from primax.core.jaxpr import Jaxpr, eval_jaxpr
 from primax.core.rules import jvp_rules as primitive_jvps
 from primax.core.rules import transpose_rules as primitive_transposes
+from primax.extend import examples
 from primax.extend.lazy_names import explain_absent
 from primax.extend.linearity import linear_alone, linear_together
 from primax.interpreters.jvp import JVPTrace, JVPTracer, binds_only, jvp_flat, jvp_jaxpr
@@ -57,6 +58,7 @@ __all__ = [
     "zeros_like_aval",
 ]
 __dir__ = __all__.copy
+examples.attach()
 explain_absent(__name__)
 
 Rule = Callable[..., Any]

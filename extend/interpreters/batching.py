@@ -11,6 +11,7 @@ from primax.core.rules import axis_batch_rules as fancy_primitive_batchers
 from primax.core.rules import batch_rules as primitive_batchers
 from primax.core.rules import sharding_rules
 from primax.core.trusted_modules import is_proven
+from primax.extend import examples
 from primax.extend.lazy_names import explain_absent
 from primax.extend.provisional.sharding_rule import implied_by_elementwise
 from primax.interpreters import batching
@@ -49,6 +50,7 @@ __all__ = [
     "vectorized",
 ]
 __dir__ = __all__.copy
+examples.attach()
 explain_absent(__name__)
 
 Rule = Callable[..., Any]

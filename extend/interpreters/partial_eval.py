@@ -10,6 +10,7 @@ from primax.core.dce import dce_jaxpr
 from primax.core.jaxpr import Jaxpr
 from primax.core.rules import dce_rules, partial_eval_jaxpr_rules, partial_eval_rules
 from primax.core.trace import current_trace, set_current_trace
+from primax.extend import examples
 from primax.extend.lazy_names import explain_absent
 from primax.interpreters.partial_eval import PartialEval, partial_eval_jaxpr
 from primax.interpreters.partial_eval import close_over as convert_constvars_jaxpr
@@ -30,6 +31,7 @@ __all__ = [
     "trace_to_jaxpr_nounits",
 ]
 __dir__ = __all__.copy
+examples.attach()
 explain_absent(__name__)
 
 

@@ -10,15 +10,15 @@ from rooms import lines_of
 @pytest.mark.parametrize(
     "folders, pattern, most",
     [
-        (["core"], "*.py", 6_045),  # without core/tree and core/text
+        (["core"], "*.py", 6_066),  # without core/tree and core/text
         (["core/tree"], "*.py", 1_530),
         (["core/text"], "*.py", 641),
-        (["interpreters"], "*.py", 4_405),
+        (["interpreters"], "*.py", 4_418),
         (["interpreters/runtime"], "**/*.py", 8_915),
         (["extend/host"], "*.py", 2_315),
         (["extend/derive"], "*.py", 790),
         (["core", "interpreters"], "**/*.py", 24_000),
-        (["core", "interpreters", "extend", "plugins", "api"], "**/*.py", 139_500),
+        (["core", "interpreters", "extend", "plugins", "api"], "**/*.py", 139_600),
     ],
 )
 def test_a_room_has_a_limit_of_lines(folders: list[str], pattern: str, most: int) -> None:
