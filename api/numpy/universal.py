@@ -46,6 +46,7 @@ from primax.numpy.ufuncs import negative as _negative
 from primax.numpy.ufuncs import subtract as _subtract
 from primax.plugins.calls import eval_shape
 from primax.plugins.control_flow import scan
+from primax.plugins.structural import stop_gradient
 
 __all__ = [
     "add",
@@ -294,14 +295,18 @@ class ufunc(Base):
         count = get_aval(rows).shape[0]
         if not count:
             return moveaxis(rows, 0, 0 if axis is None else axis)
-        first = take_slice(rows, 0, 1, 0)
+        start = reshaped(take_slice(rows, 0, 1, 0), get_aval(rows).shape[1:])
 
-        def step(total: Any, row: Any) -> tuple[Any, Any]:
-            total = cast(self(total, row), dtype)
+        def step(total: Any, x: Any) -> tuple[Any, Any]:
+            position, row = x
+            first = position == 0
+            # The function gets the first row too, whose result is not used: no infinite derivative may come from there.
+            operands = (choose(first, stop_gradient(operand), operand) for operand in (total, row))
+            total = choose(first, row, cast(self(*operands), dtype))
             return total, total
 
-        _, others = scan(step, reshaped(first, get_aval(rows).shape[1:]), take_slice(rows, 1, count, 0))
-        return moveaxis(concatenate((first, others)), 0, 0 if axis is None else axis)
+        _, totals = scan(step, start, (arange(count), rows))
+        return moveaxis(totals, 0, 0 if axis is None else axis)
 
     def reduceat(self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
         """Reduce slices of an array along an axis.

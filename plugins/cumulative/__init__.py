@@ -18,6 +18,7 @@ from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Rules, Table
 from primax.plugins.arithmetic import add, add_p, complex_p, imag, mul, mul_p, real, sub
 from primax.plugins.comparison import eq, ne
+from primax.plugins.cumulative.blocks import fits_blocks, in_blocks
 from primax.plugins.cumulative.recurrence import RULES as _RECURRENCE_RULES
 from primax.plugins.cumulative.recurrence import linear_recurrence_p, shifted
 from primax.plugins.cumulative.sequential import accumulator_dtype, in_float32, lower_to_loop
@@ -160,6 +161,9 @@ def _loop_lowering(monoid: Monoid) -> Callable[..., Any]:
         if 0 in aval.shape:
             return [x]
         dtype = accumulator_dtype(aval.dtype) if combine in (add_p, mul_p) else aval.dtype
+        if fits_blocks(monoid, aval, dtype, axis):
+            program = core.trace_to_jaxpr(lambda x: [in_blocks(monoid, x, dtype, reverse)], [aval], "blocks")
+            return mlir.inline_jaxpr(ctx, program, [x])
 
         def step(total: Any, x: Any) -> list[Any]:
             if dtype == aval.dtype:

@@ -208,6 +208,30 @@ def test_scans_along_short_rows_bring_elements_together(shape: tuple[int, ...], 
         assert "stablehlo.transpose" in run.lower(x).as_text()
 
 
+# Blocks without a rest and with one.
+@pytest.mark.parametrize("shape", [(1024, 8), (32, 32, 30)])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("dtype", [np.int32, np.float16, np.float32])
+def test_short_last_axes_need_no_loop(shape: tuple[int, ...], reverse: bool, dtype: Any) -> None:
+    x = np.random.default_rng(0).integers(-1, 2, shape).astype(dtype)
+    axis = len(shape) - 1
+    run = px.jit(lambda x: [getattr(px.lax, name)(x, axis, reverse) for name in ("cumsum", "cumprod", "cummax")])
+    for out, name in zip(run(x), ("cumsum", "cumprod", "cummax"), strict=True):
+        over = np.flip(x, axis) if reverse else x
+        wanted = REFERENCES[name](over, axis=axis)
+        assert out.dtype == dtype
+        np.testing.assert_array_equal(out, np.flip(wanted, axis) if reverse else wanted)
+    if px.default_backend() == "cpu":
+        assert "stablehlo.while" not in run.lower(x).as_text()
+
+
+def test_products_of_short_rows_leave_the_range_no_sooner_than_one_after_the_other() -> None:
+    row = np.float32([1e-30, 1e30, 1e30, 1e30, 1e-30, 1e-30, 1e30, 1e-30])
+    x = np.tile(row, (1024, 1))
+    wanted = np.float32([1e-30, 1, 1e30, np.inf, 1e30, 1, 1e30, 1])
+    np.testing.assert_allclose(px.lax.cumprod(x, 1)[7], wanted, rtol=1e-5)
+
+
 def test_sums_of_bfloat16_are_not_converted_at_each_step() -> None:
     x = np.ones((300, 40), ml_dtypes.bfloat16)
     text = px.jit(lambda x: px.lax.cumsum(x, 0)).lower(x).as_text()

@@ -23,8 +23,8 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "authors" / "extend.md"
 
 # Their contents are used through the names of `primax.extend` and of the packages.
 _PARTS = (
-    "axis_names callers clients debugging declarations decomposition definition dtypes errors given_rules interpreter "
-    "lazy_names leaks linearity loading manifests meshes_in_jax options records promotion replay_in_jax "
+    "axis_names callers clients debugging declarations decomposition definition dtypes errors examples given_rules "
+    "interpreter lazy_names leaks linearity loading manifests meshes_in_jax options records promotion replay_in_jax "
     "sharding_in_jax transfer"
 ).split()
 _PACKAGES = tuple(
