@@ -251,6 +251,6 @@ def _aliases(
         if (ins[i].shape, ins[i].dtype) != (outs[o].shape, outs[o].dtype):
             raise ValueError(f"{pair} values of the same type, got {ins[i].str_short()} and {outs[o].str_short()}")
         if in_layouts[i] != out_layouts[o]:
-            raise ValueError(f"{pair} values of one layout, got {in_layouts[i][::-1]} and {out_layouts[o][::-1]}")
+            raise ValueError(f"{pair} values of the same layout, got {in_layouts[i][::-1]} and {out_layouts[o][::-1]}")
         pairs.append((i, o))
     return tuple(pairs)

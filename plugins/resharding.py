@@ -414,7 +414,7 @@ def _scope(function: str, argument: str, shardings: Any) -> MeshScope:
     known = [] if scope is None else [scope.abstract.shape_tuple]
     if len(set(known + [mesh.abstract_mesh.shape_tuple for mesh in meshes])) > 1 or len(meshes) > 1:
         also = "" if scope is None else f", and {scope.abstract!r} is in scope"
-        raise ValueError(f"{function}: {argument} must be over one mesh, got {', '.join(map(repr, meshes))}{also}")
+        raise ValueError(f"{function}: {argument} must be over the same mesh, got {', '.join(map(repr, meshes))}{also}")
     if scope is not None:
         return scope
     if not meshes:

@@ -220,7 +220,7 @@ def _sort_abstract_eval(*avals: ShapedArray, dimension: int, is_stable: bool, nu
         if aval.shape != first.shape:
             raise TypeError(f"sort: arrays must have the same shape, got {first.str_short()} and {aval.str_short()}")
     if not 0 <= dimension < first.ndim:
-        raise ValueError(f"sort: dimension must be that of an axis, got {dimension} for {first.str_short()}")
+        raise ValueError(f"sort: dimension must be an axis of the arrays, got {dimension} for {first.str_short()}")
     return list(avals)
 
 
@@ -378,7 +378,7 @@ def _top_k_abstract_eval(operand: ShapedArray, *, k: int, axis: int) -> list[Sha
         hint = ORDERED.instead(operand.dtype)
         raise TypeError(f"top_k: operand must be real, got {operand.str_short()}{hint}")
     if not 0 <= axis < operand.ndim:
-        raise ValueError(f"top_k: axis must be that of an axis of operand, got {axis} for {operand.str_short()}")
+        raise ValueError(f"top_k: axis must be an axis of operand, got {axis} for {operand.str_short()}")
     size = operand.shape[axis]
     if not 0 <= k <= size:
         raise ValueError(

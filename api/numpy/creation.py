@@ -643,16 +643,7 @@ def ones(
     device: DeviceLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
-    """An array of ones.
-
-    Args:
-      shape: a sequence of sizes, or one size.
-      dtype: the dtype; the default float dtype if None.
-      device: the device or sharding of the result; if None, it is uncommitted on the default device.
-      out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
-
-    Raises:
-      TypeError: `shape` does not consist of non-negative integers, or `dtype` is not a dtype that arrays may have.
+    """An array of ones. The arguments and errors are those of `zeros`.
 
     >>> import primax as px
     >>> px.numpy.ones(2, "int32")

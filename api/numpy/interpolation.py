@@ -51,7 +51,9 @@ def interp(
     """
     shapes = [aval_of("interp", v, name).shape for v, name in ((xp, "xp"), (fp, "fp"))]
     if shapes[0] != shapes[1] or len(shapes[0]) != 1 or not shapes[0][0]:
-        raise ValueError(f"interp: xp and fp must be of rank 1 and one length, not 0, got {shapes[0]} and {shapes[1]}")
+        raise ValueError(
+            f"interp: xp and fp must be of rank 1 and of the same length, 1 or more, got {shapes[0]} and {shapes[1]}"
+        )
     aval_of("interp", x, "x")
     if dtypes.is_complex(get_aval(x).dtype) or dtypes.is_complex(get_aval(xp).dtype):
         raise ValueError(f"interp: x and xp must be real, got {get_aval(x).str_short()} and {get_aval(xp).str_short()}")

@@ -204,7 +204,7 @@ def block(arrays: ArrayLike | Sequence[Any]) -> Array:
     """
     depths = set(_depths(arrays, 0))
     if len(depths) != 1:
-        raise ValueError(f"block: lists must be nested to one depth, got depths {sorted(depths)}")
+        raise ValueError(f"block: lists must be nested to the same depth, got depths {sorted(depths)}")
     depth = depths.pop()
     rank = max(depth, _greatest_rank(arrays))
 

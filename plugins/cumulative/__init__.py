@@ -137,7 +137,7 @@ def _abstract_eval(name: str, accepts: Accepts) -> Callable[..., ShapedArray]:
         if operand.dtype not in accepts:
             raise TypeError(f"{name}: operand must be {accepts.name}, got {operand.str_short()}")
         if not 0 <= axis < len(operand.shape):
-            raise ValueError(f"{name}: axis must be that of an axis of operand, got {axis} for {operand.str_short()}")
+            raise ValueError(f"{name}: axis must be an axis of operand, got {axis} for {operand.str_short()}")
         return operand
 
     abstract_eval.__name__ = f"abstract_eval({name})"

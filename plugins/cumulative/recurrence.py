@@ -60,7 +60,7 @@ def _abstract_eval(a: ShapedArray, b: ShapedArray, *, axis: int, reverse: bool) 
             f"got {a.str_short()} and {b.str_short()}"
         )
     if not 0 <= axis < b.ndim:
-        raise ValueError(f"linear_recurrence: axis must be that of an axis of b, got {axis} for {b.str_short()}")
+        raise ValueError(f"linear_recurrence: axis must be an axis of b, got {axis} for {b.str_short()}")
     return ShapedArray(b.shape, b.dtype)
 
 

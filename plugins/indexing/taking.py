@@ -46,7 +46,9 @@ def index_take(src: ArrayLike, idxs: ArrayLike | Sequence[ArrayLike], axes: Sequ
         raise TypeError(f"index_take: idxs must hold one array per axis, got {len(arrays)} for axes {axes}")
     for aval in avals:
         if len(aval.shape) != 1 or aval.shape != avals[0].shape or not dtypes.is_integer(aval.dtype):
-            raise TypeError(f"index_take: idxs must be integers of rank 1 and one length, got {aval.str_short()}")
+            raise TypeError(
+                f"index_take: idxs must be integers of rank 1 and of the same length, got {aval.str_short()}"
+            )
     dtype = dtypes.result_type(*avals)
     columns = []
     for x, d in zip(arrays, axes, strict=True):

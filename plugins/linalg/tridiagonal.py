@@ -52,7 +52,7 @@ def _abstract_eval(
     for name, aval in (("dl", dl), ("d", d), ("du", du)):
         if aval.shape != b.shape[:-1] or aval.dtype != b.dtype:
             raise TypeError(
-                f"tridiagonal_solve: {name} must be of the dtype of b, and have its axes but for the last one, "
+                f"tridiagonal_solve: {name} must be of the dtype of b, and have its axes except the last one, "
                 f"got {aval.str_short()} and {b.str_short()}"
             )
     return ShapedArray(b.shape, b.dtype)

@@ -296,8 +296,8 @@ def _scope(a: Any, b: Any) -> Any:
     scopes = {id(v.scope): v.scope for v in (a, b) if isinstance(v, SymbolicDim)}
     if len(scopes) > 1:
         raise ValueError(
-            f"Symbolic dimensions of one program must be of one scope: '{a}' and '{b}' come from two calls of "
-            "symbolic_shape. Give the second call scope= of the first."
+            f"Symbolic dimensions of the same program must be of the same scope: '{a}' and '{b}' come from two calls "
+            "of symbolic_shape. Give the second call scope= of the first."
         )
     return next(iter(scopes.values()))
 

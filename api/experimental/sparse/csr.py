@@ -153,19 +153,7 @@ class CSC(_Compressed):
 
 
 def csr_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32) -> CSR:
-    """Convert a dense matrix to a CSR array, which stores the elements that are not 0.
-
-    Args:
-      mat: a two-dimensional array.
-      nse: the number of stored elements. If it exceeds the number of nonzero elements, zeros after the last row fill
-        the rest; if it is smaller, later elements are dropped. If None, it is the number of nonzero elements; traced
-        arrays need a number.
-      index_dtype: the dtype of the indices.
-
-    Raises:
-      TypeError: `mat` is not an array, `nse` not an integer, or `index_dtype` not a dtype of integers.
-      ValueError: `mat` is not two-dimensional, `index_dtype` cannot hold its sizes, or `nse` is negative, or None
-        where `mat` is traced.
+    """Convert a dense matrix to a CSR array; see `coo_fromdense`. Zeros after the last row fill the rest.
 
     >>> import primax.numpy as pnp
     >>> from primax.experimental.sparse import csr_fromdense
@@ -179,47 +167,20 @@ def csr_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeL
 
 
 def csr_todense(mat: CSR) -> Array:
-    """Convert to a dense matrix; elements with the same indices are added.
-
-    Args:
-      mat: a CSR array.
-
-    Raises:
-      TypeError: `mat` is not a CSR array.
-    """
+    """Convert to a dense matrix; elements with the same indices are added; see `coo_todense`."""
     check_matrix("csr_todense", CSR, mat)
     return csr_todense_p.bind(*mat._bufs, shape=mat.shape)
 
 
 def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
-    """The product of a CSR array and a dense vector.
-
-    Args:
-      mat: a CSR array.
-      v: a vector of the dtype of `mat`.
-      transpose: whether to multiply by the transpose of `mat`.
-
-    Raises:
-      TypeError: `mat` is not a CSR array, or `v` not an array of its dtype.
-      ValueError: the shape of `v` does not fit.
-    """
+    """The product of a CSR array and a dense vector; see `coo_matvec`."""
     check_matrix("csr_matvec", CSR, mat)
     vector = as_array("csr_matvec", "v", v)
     return csr_matvec_p.bind(*mat._bufs, vector, shape=mat.shape, transpose=bool(transpose))
 
 
 def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
-    """The product of a CSR array and a dense matrix.
-
-    Args:
-      mat: a CSR array.
-      B: a matrix of the dtype of `mat`.
-      transpose: whether to multiply by the transpose of `mat`.
-
-    Raises:
-      TypeError: `mat` is not a CSR array, or `B` not an array of its dtype.
-      ValueError: the shape of `B` does not fit.
-    """
+    """The product of a CSR array and a dense matrix; see `coo_matmat`."""
     check_matrix("csr_matmat", CSR, mat)
     columns = as_array("csr_matmat", "B", B)
     return csr_matmat_p.bind(*mat._bufs, columns, shape=mat.shape, transpose=bool(transpose))
