@@ -77,15 +77,15 @@ for _module in """
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Import submodules at their first use; for other names of NumPy, say that no plugin supplies them yet."""
+        """Import submodules at their first use; of other functions of NumPy, say what they take."""
         if name in _SUBMODULES:
             return import_module(f"primax.numpy.{name}")
         if name in _FUNCTIONS:
             function = globals()[name] = getattr(import_module(_FUNCTIONS[name]), name)
             return function
-        is_of_numpy = not name.startswith("_") and hasattr(_numpy, name)
-        text = f"primax.numpy.{name} is not supplied by any plugin yet" if is_of_numpy else ""
-        raise missing_name("primax.numpy", name, text)
+        is_of_numpy = not name.startswith("_") and callable(getattr(_numpy, name, None))
+        text = f"primax.numpy has no {name}; numpy.{name} takes arrays of primax outside of programs"
+        raise missing_name("primax.numpy", name, text if is_of_numpy else "")
 
 
 def __dir__() -> list[str]:

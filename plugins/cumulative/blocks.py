@@ -14,8 +14,7 @@ from primax.plugins.structural import broadcast_in_dim, convert_element_type_p, 
 
 # XLA computes the elements of a result anew for each use, so a chain of operations in a block must be short.
 _BLOCK = 4
-_SHORTEST, _LONGEST = 8, 32
-_FEWEST_ROWS = 1024
+_SHORTEST, _LONGEST, _FEWEST_ROWS = 8, 32, 1024
 
 
 def fits_blocks(monoid: Monoid, aval: ShapedArray, dtype: Any, axis: int) -> bool:
