@@ -20,8 +20,10 @@ DOCS = ROOT / "docs"
 PAGES = [
     "authors/elementwise.md",
     "authors/programs.md",
+    "gallery/gaussian-process.md",
     "gallery/inverse-problem.md",
     "gallery/monte-carlo.md",
+    "gallery/ode-fit.md",
     "gallery/regression.md",
     "gallery/small-jax.md",
     "guide/references.md",
