@@ -26,6 +26,7 @@ PAGES = [
     "gallery/ode-fit.md",
     "gallery/regression.md",
     "gallery/small-jax.md",
+    "gallery/transformer.md",
     "guide/references.md",
     "guide/solutions.md",
     "guide/training.md",
