@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from checkout import ROOT
@@ -12,11 +13,13 @@ from reference import checks, docstrings, linking, staging
 from reference.__main__ import told
 from reference.formulas import derivative
 from reference.names import Entry, entries
-from reference.objects import signature
 from reference.primitives import families
+from reference.signatures import marker, named, signature
 from reference.site import write
 
 import primax as px
+from primax.extend import core
+from primax.extend.core import Registry
 from primax.extend.core.samples import samples_of
 
 pytestmark = pytest.mark.any_word_size
@@ -140,6 +143,34 @@ def test_signatures_have_types_and_the_marks_between_kinds_of_parameters() -> No
     def f(a: int, /, b: float = 1.0, *, c: px.Array | None = None) -> str: ...
 
     assert signature("f", f) == "f(a: int, /, b: float = 1.0, *, c: px.Array | None = None) -> str"
+
+
+def test_types_in_signatures_are_links(site) -> None:
+    def f(a: tuple[Registry, ...], b: Literal["<"] = "<") -> px.Array | None: ...
+
+    page = "reference/api/lax/others.md"
+    registry = entries()["primax.extend.core.Registry"]
+    array = linking.relative(f"{entries()['primax.Array'].page}#primax.Array", page).replace(".md", ".html")
+    place = linking.relative(f"{registry.page}#{registry.path}", page).replace(".md", ".html")
+    assert signature("f", f, mark=marker(page, f)) == (
+        f'<span class="nf">f</span>(a: tuple[<a href="{place}">Registry</a>, ...], b: Literal[\'&lt;\'] = \'&lt;\')'
+        f' -&gt; <a href="{array}">px.Array</a> | None'
+    )
+    assert marker(page, f, registry)("Registry") == "Registry"  # not on the section of Registry itself
+
+
+def test_the_object_counts_that_a_type_means_not_its_name(site) -> None:
+    assert named("Literal", lambda: None) is None  # here it is that of typing
+    assert named("Literal", core.Jaxpr) is entries()["primax.extend.core.Literal"]
+    assert named("DTypeLike", px.numpy.zeros) is entries()["primax.typing.DTypeLike"]
+    assert named("primax.core.trace.Tracer", px) is entries()["primax.extend.core.Tracer"]
+    assert named("np.dtype", px.numpy.zeros) is named("bool", px.numpy.zeros) is None
+
+
+def test_broken_links_in_html_are_faults() -> None:
+    pages = {"a/b.md": '<a href="../c.html#here">C</a> <a href="#there">D</a>', "c.md": "## C { #here }"}
+    (fault,) = checks.broken(pages)
+    assert fault == "a/b.md: no page has what the link #there leads to"
 
 
 def test_links_to_files_outside_the_pages_stay_on_the_site() -> None:

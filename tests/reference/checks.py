@@ -1,8 +1,9 @@
-"""What fails the site beside broken links: names that no page describes, and docstrings with wrong entries."""
+"""What fails the site beside broken links in Markdown: names without a page, wrong docstrings, broken links in HTML."""
 
 from __future__ import annotations
 
 import inspect
+import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -12,6 +13,7 @@ from primax.core.option import Option
 from reference import docstrings
 from reference.names import Entry, documented_kind, entries
 
+_HREF = re.compile(r'<a href="([^"#]*)#([^"]*)">')
 _ANCHOR = re.compile(r"\{ #([^ }]+) \}|<span id=\"([^\"]+)\">")
 
 
@@ -25,6 +27,7 @@ def faults(pages: Mapping[str, str]) -> list[str]:
         *undescribed(entries(), pages.values()),
         *wrong_entries(entries().values()),
         *without_example(entries().values(), SHARES),
+        *broken(pages),
     ]
 
 
@@ -55,6 +58,16 @@ def without_example(objects: Iterable[Entry], shares: Mapping[str, float]) -> It
         without = sorted(name for name, has in found.items() if not has)
         if len(without) > (1 - shares[module]) * len(found):
             yield f"{module}: {len(without)} of {len(found)} functions have no example: {', '.join(without)}"
+
+
+def broken(pages: Mapping[str, str]) -> Iterator[str]:
+    """The links in HTML that lead nowhere; the builder checks those in Markdown."""
+    anchors = {path: {one or other for one, other in _ANCHOR.findall(text)} for path, text in pages.items()}
+    for page, text in pages.items():
+        for path, anchor in sorted(set(_HREF.findall(text))):
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(page), path)) if path else page
+            if anchor not in anchors.get(re.sub(r"\.html$", ".md", target), ()):
+                yield f"{page}: no page has what the link {path}#{anchor} leads to"
 
 
 def undescribed(names: Iterable[str], pages: Iterable[str]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from reference import docstrings
 from reference.linking import Links, relative
 from reference.names import Entry, chapter_of, chapters, entries, is_alias, public_modules
 from reference.objects import page_part
+from reference.signatures import is_form, marker, type_text
 
 ROOT = "reference/api"
 # Each chapter of these is a page.
@@ -115,7 +116,8 @@ def _text(
             lines.append(f"| [{other.chapter.replace('_', ' ')}]({relative(other.path, page.path)}) | {shown} |")
         lines.append("")
     plain = [entry for entry in page.entries if not isinstance(entry.value, Primitive) and not is_alias(entry)]
-    aliases = [entry for entry in page.entries if is_alias(entry)]
+    aliases = [entry for entry in page.entries if is_alias(entry) and not is_form(entry.value)]
+    forms = [entry for entry in page.entries if is_form(entry.value)]
     primitives = [entry for entry in page.entries if isinstance(entry.value, Primitive)]
     for entry in sorted(plain, key=lambda entry: entry.name.lower()):
         see = [f"[{title}]({relative(place, page.path)})" for title, place in _further(entry, places)]
@@ -127,6 +129,10 @@ def _text(
             place = places.get(entry.value, "")
             shown = f"[`{entry.value.name}`]({relative(place, page.path)})" if place else f"`{entry.value.name}`"
             lines.append(f"| {_anchored(entry.path, entry.name)} | {shown} |")
+        lines.append("")
+    if forms:
+        lines += ["## Types", "", "| name | is |", "|---|---|"]
+        lines += [f"| {_anchored(entry.path, entry.name)}{_others(entry)} | {_form(entry)} |" for entry in forms]
         lines.append("")
     if aliases:
         lines += ["## Names of other libraries", "", "| name | is |", "|---|---|"]
@@ -160,6 +166,12 @@ def _anchored(path: str, name: str) -> str:
 def _others(entry: Entry) -> str:
     here = [other.rpartition(".") for other in entry.others]
     return "".join(f', <span id="{m}.{n}"></span>`{n}`' for m, _, n in here if m == entry.module)
+
+
+def _form(entry: Entry) -> str:
+    """An alias of a type, in a cell of a table."""
+    mark = marker(entry.page, importlib.import_module(entry.module), entry)
+    return f"<code>{mark(type_text(entry.value)).replace('|', '&#124;')}</code>"
 
 
 def _foreign(entry: Entry) -> str:

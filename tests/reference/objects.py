@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import enum
 import inspect
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any, ForwardRef
+from typing import Any
 
 import surface
 
@@ -15,78 +14,9 @@ from primax.core.operand import Operand
 from primax.core.primitive import Primitive
 from reference import docstrings
 from reference.names import Entry, documented_kind, entries
+from reference.signatures import escaped, marker, signature
 
 Link = Callable[[str], str]
-_WIDTH = 88
-_SIMPLE = re.compile(r"ForwardRef\('([^']*)'(?:, [^()]*)?\)")
-
-
-def signature(name: str, value: Any, *, method: bool = False, wide: bool = False) -> str:
-    """The call of an object with the types of its parameters and of its result; empty if Python knows none.
-
-    Args:
-      name: what is called.
-      value: the object.
-      method: whether its first parameter is left out.
-      wide: whether the call is one line, without types.
-    """
-    try:
-        found = inspect.signature(value)
-    except (TypeError, ValueError):
-        return ""
-    parameters = list(found.parameters.values())
-    if method and parameters and parameters[0].name in ("self", "cls"):
-        parameters = parameters[1:]
-    if wide:
-        plain = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters]
-        return f"{name}({', '.join(_parameters(plain))})"
-    parts = list(_parameters(parameters))
-    returns = "" if found.return_annotation is inspect.Signature.empty else f" -> {_type(found.return_annotation)}"
-    if inspect.isclass(value):
-        returns = ""
-    line = f"{name}({', '.join(parts)}){returns}"
-    if len(line) <= _WIDTH:
-        return line
-    return "\n".join([f"{name}(", *(f"    {part}," for part in parts), f"){returns}"])
-
-
-def _parameters(parameters: list[inspect.Parameter]) -> Iterator[str]:
-    """The parameters as they are written in a definition, with the marks between their kinds."""
-    kinds = inspect.Parameter
-    seen: set[Any] = set()
-    for i, parameter in enumerate(parameters):
-        if parameter.kind is kinds.KEYWORD_ONLY and not seen & {kinds.KEYWORD_ONLY, kinds.VAR_POSITIONAL}:
-            yield "*"
-        seen.add(parameter.kind)
-        stars = {kinds.VAR_POSITIONAL: "*", kinds.VAR_KEYWORD: "**"}.get(parameter.kind, "")
-        text = f"{stars}{parameter.name}"
-        if parameter.annotation is not kinds.empty:
-            text += f": {_type(parameter.annotation)}"
-        if parameter.default is not kinds.empty:
-            text += f" = {_default(parameter.default)}" if ":" in text else f"={_default(parameter.default)}"
-        yield text
-        last = i + 1 == len(parameters) or parameters[i + 1].kind is not kinds.POSITIONAL_ONLY
-        if parameter.kind is kinds.POSITIONAL_ONLY and last:
-            yield "/"
-
-
-def _type(annotation: Any) -> str:
-    if isinstance(annotation, str):
-        text = annotation
-    elif isinstance(annotation, ForwardRef):
-        text = annotation.__forward_arg__
-    elif inspect.isclass(annotation) and not hasattr(annotation, "__args__"):
-        text = annotation.__name__
-    else:
-        text = _SIMPLE.sub(r"\1", str(annotation))
-    return re.sub(r"\b(?:typing|collections\.abc|primax(?:\.\w+)*|numpy)\.(?=\w)", "", text)
-
-
-def _default(value: Any) -> str:
-    if inspect.isroutine(value) or inspect.isclass(value):
-        return getattr(value, "__name__", "...")
-    text = repr(value)
-    return "..." if " at 0x" in text or "\n" in text or len(text) > 60 else text
 
 
 def page_part(entry: Entry, link: Link, see: list[str]) -> list[str]:
@@ -102,12 +32,14 @@ def page_part(entry: Entry, link: Link, see: list[str]) -> list[str]:
     lines += [""] if entry.others else []
     value = entry.value
     kind = documented_kind(value)
+    mark = marker(entry.page, value, entry)
     if inspect.isclass(value):
-        lines += _code(f"class {signature(entry.path, value) if not _is_plain_class(value) else entry.path}")
-    elif call := signature(entry.path, value) if callable(value) else "":
+        call = "" if _is_plain_class(value) else signature(entry.path, value, mark=mark)
+        lines += _code(f"class {call or escaped(entry.path)}")
+    elif call := signature(entry.path, value, mark=mark) if callable(value) else "":
         lines += _code(call)
     else:
-        lines += _code(f"{entry.path}: {type(value).__name__}")
+        lines += _code(f"{entry.path}: {marker(entry.page, type(value))(type(value).__name__)}")
     own = docstrings.docstring(value) or (docstrings.docstring(type(value)) if kind == "value" else "")
     text = own if kind != "value" or type(value).__module__.startswith("primax") else ""
     if kind == "value" and not text:
@@ -161,7 +93,8 @@ def _is_plain_class(value: type) -> bool:
 
 
 def _code(text: str) -> list[str]:
-    return ["```python", *text.splitlines(), "```", ""]
+    """A block of code with links; Markdown would show those as they are written."""
+    return [f'<div class="highlight"><pre><code>{text}</code></pre></div>', ""]
 
 
 def _members(entry: Entry, link: Link) -> list[str]:
@@ -217,14 +150,15 @@ def _member(entry: Entry, name: str, member: Any, link: Link) -> list[str]:
     label = f"{entry.name}.{name}"
     if isinstance(member, property | cached_property):
         getter = member.fget if isinstance(member, property) else member.func
-        head = signature(label, getter, method=True)
-        lines = _code(head.replace("() ->", ":") if "() ->" in head else label)
+        head = signature(label, getter, method=True, mark=marker(entry.page, getter, entry))
+        lines = _code(head.replace("() -&gt;", ":") if "() -&gt;" in head else label)
         text = docstrings.docstring(getter)
     else:
         function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
         if not inspect.isroutine(function):
             return []
-        head = signature(label, function, method=not isinstance(member, staticmethod))
+        mark = marker(entry.page, function, entry)
+        head = signature(label, function, method=not isinstance(member, staticmethod), mark=mark)
         lines = _code(head or f"{label}(...)")
         text = docstrings.docstring(function)
     return [*heading("####", label, f"{entry.path}.{name}"), *lines, *body(text, link)]
