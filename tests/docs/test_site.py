@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 from checkout import ROOT
 from reference import checks, docstrings, linking, staging
-from reference.__main__ import told
+from reference.__main__ import large, told
 from reference.formulas import derivative
 from reference.names import Entry, entries
 from reference.primitives import families
@@ -39,6 +39,14 @@ def test_no_page_of_the_reference_is_too_long(site) -> None:
     sizes = {path.name: path.stat().st_size for path in (site[0] / "docs" / "reference").rglob("*.md")}
     assert len(sizes) > 100
     assert {name: size for name, size in sizes.items() if size > 95_000} == {}
+
+
+def test_a_page_with_much_html_is_a_fault(tmp_path: Path) -> None:
+    (tmp_path / "api").mkdir()
+    (tmp_path / "api" / "long.html").write_text("x" * 11, encoding="utf-8")
+    (tmp_path / "short.html").write_text("x" * 10, encoding="utf-8")
+    (fault,) = large(tmp_path, 10)
+    assert fault == "api/long.html: 11 bytes are more than 10; split its module into chapters in names.py"
 
 
 def test_every_primitive_has_a_section(site) -> None:
@@ -153,7 +161,7 @@ def test_types_in_signatures_are_links(site) -> None:
     array = linking.relative(f"{entries()['primax.Array'].page}#primax.Array", page).replace(".md", ".html")
     place = linking.relative(f"{registry.page}#{registry.path}", page).replace(".md", ".html")
     assert signature("f", f, mark=marker(page, f)) == (
-        f'<span class="nf">f</span>(a: tuple[<a href="{place}">Registry</a>, ...], b: Literal[\'&lt;\'] = \'&lt;\')'
+        f"<span class=\"nf\">f</span>(a: tuple[<a href=\"{place}\">Registry</a>, ...], b: Literal['&lt;'] = '&lt;')"
         f' -&gt; <a href="{array}">px.Array</a> | None'
     )
     assert marker(page, f, registry)("Registry") == "Registry"  # not on the section of Registry itself

@@ -20,6 +20,7 @@ from pathlib import Path
 from checkout import ROOT
 
 from reference.site import write
+from reference.tables import FOLDER
 
 BUILD = ROOT / "build"
 SITE = BUILD / "site"
@@ -42,6 +43,7 @@ def main() -> int:
             stderr=subprocess.STDOUT,
             text=True,
         )
+        faults += large(SITE / (arguments.release or "") / FOLDER)
         print(*faults, *told(done.stdout), sep="\n")
         if done.returncode or faults:
             return 1
@@ -61,6 +63,13 @@ def told(report: str) -> list[str]:
     plain = re.sub(r"\x1b\[[\d;]*m", "", report)
     found = re.findall(r"^\w+: (.*)\n\s*╭─\[ (\S+) \]", plain, re.MULTILINE)
     return [f"{place}: {fault}" for fault, place in found] or [plain]
+
+
+def large(folder: Path, most: int = 200_000) -> list[str]:
+    """The pages that are slow to load, each in one line."""
+    sizes = {path.relative_to(folder).as_posix(): path.stat().st_size for path in sorted(folder.rglob("*.html"))}
+    advice = "split its module into chapters in names.py"
+    return [f"{name}: {size} bytes are more than {most}; {advice}" for name, size in sizes.items() if size > most]
 
 
 def list_releases(site: Path) -> None:

@@ -19,10 +19,9 @@ from reference.signatures import is_form, marker, type_text
 
 ROOT = "reference/api"
 # Each chapter of these is a page.
-SPLIT = tuple(
-    f"primax{name}"
-    for name in ["", *".numpy .lax .random .scipy.special .scipy.linalg .extend.core .experimental.sparse".split()]
-)
+_NAMES = """numpy lax random scipy.special scipy.linalg extend.core extend.interpreters.mlir
+experimental.sparse"""
+SPLIT = ("primax", *(f"primax.{name}" for name in _NAMES.split()))
 _FEW = 3  # names in a chapter that shares a page with others
 
 

@@ -152,6 +152,11 @@ _TOPICS = {
         "primax.extend.core.trace_states primax.interpreters.runtime.eval",
         "types and values": "",
     },
+    "primax.extend.interpreters.mlir": {
+        "types and constants": "primax.extend.interpreters.mlir primax.interpreters.runtime.ir_types",
+        "lowering": "primax.interpreters.runtime primax.core.rules",
+        "operations": "",
+    },
     "primax.experimental.sparse": {
         "classes": "primax.experimental.sparse.arrays primax.experimental.sparse.coordinates",
         "rows and columns": "primax.experimental.sparse.co primax.experimental.sparse.csr",
