@@ -14,6 +14,7 @@ from reference.__main__ import large, told
 from reference.formulas import derivative
 from reference.names import Entry, entries
 from reference.primitives import families
+from reference.programs import shown
 from reference.signatures import marker, named, signature
 from reference.site import write
 
@@ -53,6 +54,27 @@ def test_every_primitive_has_a_section(site) -> None:
     for family, members in families().items():
         text = (site[0] / "docs" / "reference" / "primitives" / f"{family}.md").read_text(encoding="utf-8")
         assert [p.name for p in members if f"## {docstrings.escaped(p.name)} {{ #{p.name} }}" not in text] == []
+
+
+# Their samples are derivatives in forward mode that do not exist, so that there is nothing to lower.
+WITHOUT_STABLEHLO = {"custom_lin", "exported_tangents"}
+
+
+def test_every_primitive_has_a_program_with_stablehlo_or_a_reason_why_not(site) -> None:
+    without = set()
+    for family, members in families().items():
+        text = (site[0] / "docs" / "reference" / "primitives" / f"{family}.md").read_text(encoding="utf-8")
+        for primitive in members:
+            section = text.partition(f"{{ #{primitive.name} }}")[2].partition("\n## ")[0]
+            assert "```text\n{ lambda " in section, primitive.name
+            if '??? note "StableHLO"' not in section:
+                assert "\nIt has no StableHLO: " in section, primitive.name
+                without.add(primitive.name)
+    assert without == WITHOUT_STABLEHLO
+
+
+def test_a_primitive_without_samples_has_a_sentence_in_place_of_a_program() -> None:
+    assert shown(core.Primitive("bare")) == ["No program is shown: it has no samples.", ""]
 
 
 def test_a_name_without_a_page_is_a_fault() -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from checkout import ROOT
 
+import primax as px
 from reference.site import write
 from reference.tables import FOLDER
 
@@ -34,6 +35,7 @@ def main() -> int:
     parser.add_argument("--release", metavar="NAME", help="build the site in build/site/NAME, beside other releases")
     parser.add_argument("--serve", metavar="ADDRESS", help="show the site, for example at localhost:8000")
     arguments = parser.parse_args()
+    px.config.update("num_cpu_devices", 8)  # for programs on meshes
     config, faults = write(BUILD, release=arguments.release)
     if arguments.build or arguments.release:
         shutil.rmtree(SITE / (arguments.release or ""), ignore_errors=True)

@@ -46,7 +46,7 @@ def page_part(entry: Entry, link: Link, see: list[str]) -> list[str]:
         shown = f"{{{', '.join(sorted(map(repr, value)))}}}" if isinstance(value, frozenset) else repr(value)
         lines += [
             f"The value `{shown}`."
-            if len(shown) < 200 and "`" not in shown and " at 0x" not in shown
+            if not isinstance(value, dict) and len(shown) < 200 and "`" not in shown and " at 0x" not in shown
             else f"A value of type `{type(value).__name__}`.",
             "",
         ]

@@ -14,17 +14,17 @@ import primax as px
 from primax.core.primitive import Primitive
 from primax.extend.commands.common import load_plugins
 from primax.extend.commands.coverage import all_primitives, coverage, kinds_of_rules
-from primax.extend.core.samples import Sample, samples_of
+from primax.extend.core.samples import samples_of
 from primax.extend.host.plugin_host import host
 from reference import docstrings
 from reference.formulas import derivative
 from reference.linking import Links, relative
 from reference.names import Entry, entries
 from reference.objects import heading
+from reference.programs import shown
 from reference.staging import Files
 
 FOLDER = "reference/primitives"
-_LINES = 30  # of a program that is shown
 _ABOUT = """# Primitives
 
 primax has {count} primitives in {families} families. Each section shows the parameters, the rules and where each is
@@ -106,7 +106,7 @@ def _section(primitive: Primitive, page: str, entry: Entry | None, links: Links,
     elif why := _about_derivative(primitive):
         facts.append(f"- Derivative: {why}")
     lines += [*facts, "", *_rules(primitive, page, files)]
-    return [*lines, *next(filter(None, (_program(primitive, sample) for sample in samples)), [])]
+    return [*lines, *shown(primitive)]
 
 
 def _parameters(primitive: Primitive) -> str:
@@ -176,27 +176,3 @@ def _written(file: str, line: int, page: str, files: Files) -> str:
     target = files.page_of(path)
     files.found[path].add(line)
     return f"[`{path.relative_to(ROOT).as_posix()}:{line}`]({relative(f'{target}#L{line}', page)})"
-
-
-def _program(primitive: Primitive, sample: Sample) -> list[str]:
-    """A program of one equation, and its StableHLO."""
-
-    def call(*args: Any) -> Any:
-        return primitive.bind(*args, **sample.params)
-
-    for double in (False, True):  # a program among the parameters may be one of doubles
-        try:
-            with px.enable_x64(double):
-                jaxpr = str(px.make_jaxpr(call)(*sample.args))
-                module = px.jit(call).lower(*sample.args).as_text()
-            break
-        except Exception:  # a sample of another context, such as a mesh
-            continue
-    else:
-        return []
-    lines = module.rstrip().splitlines()
-    if len(lines) > _LINES:
-        lines = [*lines[:_LINES], f"... {len(lines) - _LINES} more lines"]
-    wide = [line if len(line) < 240 else f"{line[:240]} ..." for line in lines]
-    indented = [f"    {line}" for line in ["```text", *wide, "```"]]
-    return ["```text", *jaxpr.splitlines()[:_LINES], "```", "", '??? note "StableHLO"', "", *indented, ""]
