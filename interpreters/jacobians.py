@@ -128,17 +128,11 @@ def jacrev(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[..., Any]:
-    """A function that returns the Jacobian of `fun`, row by row in reverse mode.
+    """A function that returns the Jacobian of `fun`, row by row in reverse mode. The result is that of `jacfwd`.
 
     Args:
-      fun: a function of pytrees of arrays.
-      argnums: the position or positions of the arguments to differentiate.
-      has_aux: whether `fun` returns a pair (result, aux).
-      holomorphic: whether `fun` is complex-valued and holomorphic.
+      fun, argnums, has_aux, holomorphic: as for `jacfwd`.
       allow_int: whether integer arguments are accepted.
-
-    Returns:
-      As for `jacfwd`.
 
     >>> import primax as px
     >>> px.jacrev(lambda x: x * x)(px.numpy.arange(3.0)).tolist()
@@ -182,24 +176,10 @@ def hessian(
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Callable[..., Any]:
-    """A function that returns the Hessian of `fun`: forward mode over reverse mode.
-
-    Args:
-      fun: a function of pytrees of arrays.
-      argnums: the position or positions of the arguments to differentiate.
-      has_aux: whether `fun` returns a pair (result, aux).
-      holomorphic: whether `fun` is complex-valued and holomorphic.
-
-    Returns:
-      As for `jacfwd` of `jacrev`.
+    """A function that returns the Hessian of `fun`: `jacfwd` of `jacrev`, with the arguments of `jacfwd`.
 
     >>> import primax as px
     >>> px.hessian(lambda x: (x * x * x).sum())(px.numpy.arange(2.0)).tolist()
     [[0.0, 0.0], [0.0, 6.0]]
     """
-    return jacfwd(
-        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),
-        argnums,
-        has_aux=has_aux,
-        holomorphic=holomorphic,
-    )
+    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)

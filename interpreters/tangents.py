@@ -120,9 +120,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
     def zero(x: Any) -> Any:
         aval = get_aval(x).to_tangent_aval()
-        if symbolic_zeros:
-            return SymbolicZero(aval)
-        return zeros_like_aval(aval)
+        return SymbolicZero(aval) if symbolic_zeros else zeros_like_aval(aval)
 
     return tree.tree_map(zero, val)
 

@@ -12,6 +12,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import canonical_axes, canonical_axis, check_function, name_of, read_size
+from primax.extend.provisional.tracing import thread
 from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.at import Reference
 from primax.numpy.creation import asarray, read_dtype
@@ -46,7 +47,6 @@ from primax.numpy.ufuncs import negative as _negative
 from primax.numpy.ufuncs import subtract as _subtract
 from primax.plugins.calls import eval_shape
 from primax.plugins.control_flow import scan
-from primax.plugins.structural import stop_gradient
 
 __all__ = [
     "add",
@@ -282,10 +282,10 @@ class ufunc(Base):
         self._check_binary("accumulate", out)
         if self._accumulate is not None:
             return self._accumulate(a, axis=axis, dtype=dtype)
-        return self._accumulated(a, axis, dtype)
+        return self._accumulated(a, axis, dtype, not thread.trace.tracing)
 
-    @one_program("self axis dtype")
-    def _accumulated(self, a: Any, axis: Any, dtype: Any) -> Array:
+    @one_program("self axis dtype eager")
+    def _accumulated(self, a: Any, axis: Any, dtype: Any, eager: bool) -> Array:
         if axis is not None:
             name = f"{self.__name__}.accumulate"
             axis = canonical_axis(axis, len(aval_of(name, a, "a").shape), name)
@@ -295,17 +295,23 @@ class ufunc(Base):
         count = get_aval(rows).shape[0]
         if not count:
             return moveaxis(rows, 0, 0 if axis is None else axis)
-        start = reshaped(take_slice(rows, 0, 1, 0), get_aval(rows).shape[1:])
+        first = take_slice(rows, 0, 1, 0)
+        start = reshaped(first, get_aval(rows).shape[1:])
 
-        def step(total: Any, x: Any) -> tuple[Any, Any]:
-            position, row = x
-            first = position == 0
-            # The function gets the first row too, whose result is not used: no infinite derivative may come from there.
-            operands = (choose(first, stop_gradient(operand), operand) for operand in (total, row))
-            total = choose(first, row, cast(self(*operands), dtype))
+        def step(total: Any, row: Any) -> tuple[Any, Any]:
+            total = cast(self(total, row), dtype)
             return total, total
 
-        _, totals = scan(step, start, (arange(count), rows))
+        def step_or_first(total: Any, x: Any) -> tuple[Any, Any]:
+            position, row = x
+            total = choose(position == 0, row, step(total, row)[0])
+            return total, total
+
+        if eager:  # no copy without the first row; its result with itself is not used, so it may be NaN
+            _, totals = scan(step_or_first, start, (arange(count), rows))
+        else:
+            _, others = scan(step, start, take_slice(rows, 1, count, 0))
+            totals = concatenate((first, others))
         return moveaxis(totals, 0, 0 if axis is None else axis)
 
     def reduceat(self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:

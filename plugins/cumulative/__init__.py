@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primax.extend import core, hookimpl
+from primax.extend import core, dtypes, hookimpl
 from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, mlir
 from primax.extend.provisional.arguments import canonical_axis
@@ -161,8 +161,11 @@ def _loop_lowering(monoid: Monoid) -> Callable[..., Any]:
         if 0 in aval.shape:
             return [x]
         dtype = accumulator_dtype(aval.dtype) if combine in (add_p, mul_p) else aval.dtype
-        if fits_blocks(monoid, aval, dtype, axis):
-            program = core.trace_to_jaxpr(lambda x: [in_blocks(monoid, x, dtype, reverse)], [aval], "blocks")
+        start = monoid.start(dtype)
+        if combine is add_p and dtypes.is_inexact(dtype):
+            start = -start  # a sum of -0 is -0
+        if fits_blocks(combine, aval, dtype, axis):
+            program = core.trace_to_jaxpr(lambda x: [in_blocks(combine, start, x, reverse)], [aval], "blocks")
             return mlir.inline_jaxpr(ctx, program, [x])
 
         def step(total: Any, x: Any) -> list[Any]:
@@ -173,7 +176,7 @@ def _loop_lowering(monoid: Monoid) -> Callable[..., Any]:
             total = combine.bind(total, x)
             return [total, convert_element_type_p.bind(total, new_dtype=aval.dtype, weak_type=False)]
 
-        return lower_to_loop(ctx, step, monoid.start(dtype), [x], axis, reverse)
+        return lower_to_loop(ctx, step, start, [x], axis, reverse)
 
     lowering.__name__ = f"loop({combine})"
     return lowering

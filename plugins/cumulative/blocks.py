@@ -5,11 +5,10 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Any
 
-from primax.extend import dtypes
+from primax.extend import core, dtypes
 from primax.extend.core import Array, ShapedArray
 from primax.extend.provisional.dimensions import is_symbolic
 from primax.plugins.arithmetic import add_p, mul_p
-from primax.plugins.reductions import Monoid
 from primax.plugins.structural import broadcast_in_dim, convert_element_type_p, pad, reshape, slice_in_dim, stack
 
 # XLA computes the elements of a result anew for each use, so a chain of operations in a block must be short.
@@ -17,11 +16,11 @@ _BLOCK = 4
 _SHORTEST, _LONGEST, _FEWEST_ROWS = 8, 32, 1024
 
 
-def fits_blocks(monoid: Monoid, aval: ShapedArray, dtype: Any, axis: int) -> bool:
+def fits_blocks(combine: core.Primitive, aval: ShapedArray, dtype: Any, axis: int) -> bool:
     """Whether blocks are faster than a loop along the axis, and as exact.
 
     Args:
-      monoid: the operation.
+      combine: the operation.
       aval: the type of the operand.
       dtype: the dtype in which elements are combined. Sums and products of numbers need a wider one than that of the
         operand: then no product of the elements of a block overflows.
@@ -30,17 +29,17 @@ def fits_blocks(monoid: Monoid, aval: ShapedArray, dtype: Any, axis: int) -> boo
     shape = aval.shape
     if is_symbolic(shape) or axis != len(shape) - 1 or not _SHORTEST <= shape[-1] <= _LONGEST:
         return False
-    wide_enough = dtype != aval.dtype or dtypes.is_integer(dtype) or monoid.combine not in (add_p, mul_p)
+    wide_enough = dtype != aval.dtype or dtypes.is_integer(dtype) or combine not in (add_p, mul_p)
     return wide_enough and not dtypes.is_complex(dtype) and aval.size >= _FEWEST_ROWS * shape[-1]
 
 
-def in_blocks(monoid: Monoid, x: Any, dtype: Any, reverse: bool) -> Array:
+def in_blocks(combine: core.Primitive, start: Any, x: Any, reverse: bool) -> Array:
     """The cumulative operation along the last axis: in each block, then of the blocks before each one, then both.
 
     Args:
-      monoid: the operation.
+      combine: the operation.
+      start: its identity, a NumPy scalar of the dtype in which elements are combined.
       x: an array of shape (..., count).
-      dtype: the dtype in which elements are combined.
       reverse: whether to begin at the end.
 
     Returns:
@@ -53,17 +52,17 @@ def in_blocks(monoid: Monoid, x: Any, dtype: Any, reverse: bool) -> Array:
     def joined(parts: list[Any], axis: int) -> Array:
         return stack(parts[::direction], axis)
 
-    axis, combine, direction = x.ndim - 1, monoid.combine.bind, -1 if reverse else 1
-    count, start = x.shape[axis], monoid.start(x.dtype)
+    axis, narrow, dtype, direction = x.ndim - 1, x.dtype, start.dtype, -1 if reverse else 1
+    count, start = x.shape[axis], start.astype(narrow)  # programs hold no constant of 64 bits if enable_x64 is off
     rest = -count % _BLOCK
     first = rest if reverse else 0
     x = converted(pad(x, start, [(0, 0, 0)] * axis + [(first, rest - first, 0)]), dtype)
 
     elements = [slice_in_dim(x, i, None, _BLOCK, axis) for i in range(_BLOCK)]
-    within = list(accumulate(elements[::direction], combine))
+    within = list(accumulate(elements[::direction], combine.bind))
     totals = [slice_in_dim(within[-1], i, i + 1, 1, axis) for i in range(elements[0].shape[axis])][::direction]
     nothing = converted(broadcast_in_dim(start, totals[0].shape, ()), dtype)
-    before = reshape(joined([nothing, *accumulate(totals[:-1], combine)], axis), elements[0].shape)
+    before = reshape(joined(list(accumulate([nothing, *totals[:-1]], combine.bind)), axis), elements[0].shape)
     blocks = joined(within, axis + 1)
-    out = combine(broadcast_in_dim(before, blocks.shape, range(axis + 1)), blocks)
-    return slice_in_dim(converted(reshape(out, x.shape), start.dtype), first, first + count, 1, axis)
+    out = combine.bind(broadcast_in_dim(before, blocks.shape, range(axis + 1)), blocks)
+    return slice_in_dim(converted(reshape(out, x.shape), narrow), first, first + count, 1, axis)

@@ -232,6 +232,14 @@ def test_products_of_short_rows_leave_the_range_no_sooner_than_one_after_the_oth
     np.testing.assert_allclose(px.lax.cumprod(x, 1)[7], wanted, rtol=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(3, 16), (1024, 16)])
+def test_sums_of_negative_zeros_are_negative_zeros(shape: tuple[int, ...]) -> None:
+    for dtype in (np.float32, np.complex64):
+        x = -np.zeros(shape, dtype)
+        for part in (np.real, np.imag):
+            np.testing.assert_array_equal(np.signbit(part(px.lax.cumsum(x, 1))), np.signbit(part(np.cumsum(x, 1))))
+
+
 def test_sums_of_bfloat16_are_not_converted_at_each_step() -> None:
     x = np.ones((300, 40), ml_dtypes.bfloat16)
     text = px.jit(lambda x: px.lax.cumsum(x, 0)).lower(x).as_text()
