@@ -14,6 +14,7 @@ from primax.core import _jaxlib
 from primax.core.dimensions import is_dynamic
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.rules import lowering_rules
+from primax.extend import examples
 from primax.extend.lazy_names import supplied
 from primax.extend.stablehlo.element_lowering import physical_lowering
 from primax.extend.stablehlo.rules import broadcast_scalar, lower_fun, nary
@@ -87,6 +88,7 @@ __all__ = [
     "token_type",
 ]
 __dir__ = __all__.copy
+examples.attach()
 
 _call_jaxpr = call_jaxpr  # `call_jaxpr` is also the name of a parameter below
 _DIALECTS = frozenset(("chlo", "func", "hlo", "ir", "sdy"))

@@ -49,15 +49,7 @@ _MOST_AXES = 1024  # XLA takes minutes to compile programs with more; NumPy's ar
 
 
 def dtype_to_ir_type(dtype: Any) -> Any:
-    """The MLIR element type of a dtype, in the current MLIR context.
-
-    Examples:
-      >>> import numpy as np
-      >>> from primax.extend.interpreters import mlir
-      >>> with mlir.make_ir_context():
-      ...     print(mlir.dtype_to_ir_type(np.dtype("uint8")), mlir.dtype_to_ir_type(np.dtype("complex64")))
-      ui8 complex<f32>
-    """
+    """The MLIR element type of a dtype, in the current MLIR context."""
     make = _makers.get(dtype)
     if make is None:
         if not _makers:
@@ -119,15 +111,7 @@ def cached_ir_type(shared: SharedContext, aval: Any) -> Any:
 
 
 def ir_attribute(value: Any) -> Any:
-    """A NumPy array or scalar as a dense elements attribute.
-
-    Examples:
-      >>> import numpy as np
-      >>> from primax.extend.interpreters import mlir
-      >>> with mlir.make_ir_context():
-      ...     print(mlir.ir_attribute(np.bool_([True, False])))
-      dense<[true, false]> : tensor<2xi1>
-    """
+    """A NumPy array or scalar as a dense elements attribute."""
     ir = _jaxlib.ir
     array = np.asarray(value)
     if array.dtype == float0:
@@ -141,17 +125,7 @@ def ir_attribute(value: Any) -> Any:
 
 
 def ir_constant(value: Any, aval: Any = None) -> Any:
-    """A NumPy array or a scalar as an IR value; `aval` gives the dtype of Python scalars.
-
-    Examples:
-      >>> import numpy as np
-      >>> from primax.extend.core import ShapedArray
-      >>> from primax.extend.interpreters import mlir
-      >>> ir = mlir.ir
-      >>> with mlir.make_ir_context(), ir.Location.unknown(), ir.InsertionPoint(ir.Module.create().body):
-      ...     print(mlir.ir_constant(2.0, ShapedArray((), np.float16)).type)
-      tensor<f16>
-    """
+    """A NumPy array or a scalar as an IR value; `aval` gives the dtype of Python scalars."""
     if type(value) in constant_handlers:
         return constant_handlers[type(value)](value, aval)
     value = physical(value)

@@ -9,19 +9,7 @@ from primax.core import _jaxlib
 
 
 class TokenSet(dict[Any, Any]):
-    """The current token of each ordered effect, an IR value.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend import define_primitive
-      >>> from primax.extend.interpreters import mlir
-      >>> def lower(ctx, x):
-      ...     print(type(ctx.tokens_in) is mlir.TokenSet, len(ctx.tokens_in))
-      ...     return [x]
-      >>> same_p = define_primitive("without_effects", abstract_eval=lambda x: x, lowering=lower)
-      >>> _ = px.jit(same_p.bind).lower(1.0)
-      True 0
-    """
+    """The current token of each ordered effect, an IR value."""
 
     __slots__ = ()
 

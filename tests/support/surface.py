@@ -23,13 +23,13 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "authors" / "extend.md"
 
 # Their contents are used through the names of `primax.extend` and of the packages.
 _PARTS = (
-    "axis_names callers clients debugging declarations decomposition definition dtypes errors examples given_rules "
+    "axis_names callers clients debugging declarations decomposition definition dtypes errors given_rules "
     "interpreter lazy_names leaks linearity loading manifests meshes_in_jax options records promotion replay_in_jax "
     "sharding_in_jax transfer"
 ).split()
 _PACKAGES = tuple(
     f"primax.extend.{name}"
-    for name in ("commands", "core.", "derive.", "drawing.", "host", "mlir.", "stablehlo", "testing.")
+    for name in ("commands", "core.", "derive.", "drawing.", "examples", "host", "mlir.", "stablehlo", "testing.")
 )
 _PUBLIC_PARTS = ("primax.extend.core.primitives", "primax.extend.mlir.dialects")
 _HIDDEN = frozenset(f"primax.extend.{name}" for name in _PARTS)
