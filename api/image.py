@@ -17,7 +17,7 @@ from primax.extend.provisional.arguments import integer, sequence
 from primax.extend.provisional.dimensions import is_symbolic
 from primax.extend.provisional.precision import PrecisionLike
 from primax.extend.provisional.typing import ArrayLike, ShapeLike
-from primax.numpy.creation import read_shape
+from primax.numpy.conversion import read_shape
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import promote
 

@@ -15,7 +15,8 @@ from primax.extend.lazy_names import explain_absent
 from primax.extend.provisional.arguments import real_number
 from primax.extend.provisional.transformations import vjp
 from primax.extend.provisional.typing import ArrayLike
-from primax.numpy.creation import asarray, zeros_like
+from primax.numpy.conversion import asarray
+from primax.numpy.creation import zeros_like
 from primax.numpy.joining import concatenate, stack
 from primax.numpy.reductions import sum as sum_of
 from primax.numpy.rounding import clip

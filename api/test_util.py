@@ -174,13 +174,9 @@ def check_vjp(
     """Compare a VJP with central differences, in one random direction and for one random cotangent.
 
     Args:
-      f: a function of pytrees of arrays that returns one.
       f_vjp: a function of the arguments with the results of `px.vjp`, such as `partial(px.vjp, f)`.
-      args: the arguments.
-      atol: the absolute tolerance of the product of cotangent and tangent; as for `check_jvp`.
-      rtol: the tolerance relative to the expected value.
-      eps: the step.
-      err_msg: the beginning of messages.
+      atol: the absolute tolerance of the product of cotangent and tangent.
+      f, args, rtol, eps, err_msg: as for `check_jvp`.
 
     Raises:
       AssertionError: the values or the products differ.

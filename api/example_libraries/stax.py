@@ -226,17 +226,7 @@ def GeneralConvTranspose(
     W_init: Callable[..., Array] | None = None,
     b_init: Callable[..., Array] = normal(1e-6),  # noqa: B008
 ) -> Layer:
-    """A transposed convolution, with the arguments of `GeneralConv`.
-
-    Args:
-      dimension_numbers: the axes of inputs, kernels and outputs, such as ("NHWC", "HWIO", "NHWC").
-      out_chan: the number of channels of the result.
-      filter_shape: the spatial sizes of the kernels.
-      strides: the ratios of the result's spatial sizes to the input's, all 1 if None.
-      padding: "VALID", "SAME", or pairs of numbers.
-      W_init: initializer of the kernels.
-      b_init: initializer of the bias.
-    """
+    """A transposed convolution, with the arguments of `GeneralConv`. Strides multiply the spatial sizes of inputs."""
     layouts = _layouts("GeneralConvTranspose", dimension_numbers)
     sizes, steps = _windows("GeneralConvTranspose", "filter_shape", filter_shape, strides, len(layouts[1]) - 2)
     shapes = functools.partial(_kernel_shape, layouts[1], sizes, out_chan)

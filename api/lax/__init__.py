@@ -19,7 +19,7 @@ from primax.extend.provisional.typing import DotDimensionNumbers as DotDimension
 from primax.lax.polynomials import *
 from primax.lax.ragged import *
 from primax.lax.scaled import *
-from primax.numpy.creation import stage as stage
+from primax.numpy.conversion import stage as stage
 from primax.plugins.arithmetic import *
 from primax.plugins.bitwise import *
 from primax.plugins.collectives import *

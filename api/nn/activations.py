@@ -15,7 +15,7 @@ from primax.extend.provisional.arguments import canonical_axis
 from primax.extend.provisional.elementwise import like
 from primax.extend.provisional.typing import ArrayLike
 from primax.nn.arguments import inexact, inexact_number, number, weakly_inexact
-from primax.numpy.creation import asarray
+from primax.numpy.conversion import asarray
 from primax.numpy.formulas import hypot, logaddexp
 from primax.numpy.promotion import aval_of, promote, strong
 from primax.numpy.rounding import clip

@@ -8,7 +8,7 @@ import numpy as np
 
 from primax.extend import dtypes
 from primax.extend.core import Array
-from primax.numpy.creation import asarray
+from primax.numpy.conversion import asarray
 from primax.numpy.promotion import aval_of, convert, promote
 from primax.numpy.ufuncs import to_inexact
 

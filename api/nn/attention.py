@@ -14,7 +14,7 @@ from primax.extend.provisional.typing import ArrayLike, KeyLike
 from primax.nn.arguments import inexact
 from primax.nn.exponentials import logsumexp, softmax
 from primax.numpy.contractions import einsum
-from primax.numpy.creation import asarray
+from primax.numpy.conversion import asarray
 from primax.numpy.promotion import boolean, cast
 from primax.numpy.ranges import arange
 from primax.numpy.selection import where

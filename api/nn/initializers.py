@@ -12,8 +12,8 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis, rename
 from primax.extend.provisional.typing import ArrayLike, DTypeLike, KeyLike, ShapeLike, ShardingLike
-from primax.numpy import creation
-from primax.numpy.creation import read_dtype, read_shape
+from primax.numpy import conversion, creation
+from primax.numpy.conversion import read_dtype, read_shape
 from primax.numpy.promotion import cast
 from primax.numpy.shaping import moveaxis, reshaped
 from primax.numpy.triangles import last_diagonal
@@ -259,7 +259,7 @@ def variance_scaling(
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
         means = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}
         fan = means.get(mode, math.sqrt(fan_in * fan_out))
-        variance = creation.asarray(scale / fan if fan else 0.0, dtype)
+        variance = conversion.asarray(scale / fan if fan else 0.0, dtype)
         if distribution == "normal":
             return _normal(key, shape, dtype) * exponential.sqrt(variance)
         if distribution == "uniform":

@@ -13,7 +13,7 @@ from primax.extend.provisional.arguments import ArgumentError, among, canonical_
 from primax.extend.provisional.typing import ArrayLike, Axes, DTypeLike, ShardingLike
 from primax.nn.arguments import inexact, number
 from primax.numpy import rounding, statistics
-from primax.numpy.creation import read_dtype
+from primax.numpy.conversion import read_dtype
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast
 from primax.numpy.reductions import FLOAT32, is_half, read_axes
 from primax.numpy.shaping import expand_dims

@@ -11,6 +11,7 @@ from primax.extend.lazy_names import missing_name
 from primax.numpy.aliases import *
 from primax.numpy.constants import *
 from primax.numpy.contractions import *
+from primax.numpy.conversion import *
 from primax.numpy.counting import *
 from primax.numpy.covariance import *
 from primax.numpy.creation import *
@@ -66,10 +67,10 @@ __all__ = ["__array_api_version__", "__array_namespace_info__", "poly", "polydiv
 
 # The modules above, in this order.
 for _module in """
-    aliases constants contractions counting covariance creation division divisors editing filters formulas grids
-    indexing interpolation joining kinds limits linear mapping nan_reductions padding polynomials predicates quantiles
-    ranges rearranging reductions rounding scans searching selection sets shaping sorting statistics taking text
-    triangles ufuncs universal windows
+    aliases constants contractions conversion counting covariance creation division divisors editing filters formulas
+    grids indexing interpolation joining kinds limits linear mapping nan_reductions padding polynomials predicates
+    quantiles ranges rearranging reductions rounding scans searching selection sets shaping sorting statistics taking
+    text triangles ufuncs universal windows
 """.split():
     __all__ += import_module(f"primax.numpy.{_module}").__all__
 

@@ -12,7 +12,8 @@ from primax.extend.core import Array, ShapedArray, Tracer, get_aval, tree
 from primax.extend.provisional.arguments import index_dtype, warn_caller
 from primax.extend.provisional.typing import ArrayLike, ShardingLike
 from primax.numpy.brackets import Index, read_entries, resolve
-from primax.numpy.creation import asarray, constant, ones_like, values_of
+from primax.numpy.conversion import asarray, values_of
+from primax.numpy.creation import constant, ones_like
 from primax.numpy.division import power
 from primax.numpy.dslice import first_part, is_sliced, read_part, write_part
 from primax.numpy.indexing import indexed_shape, is_checkable, nearest, read

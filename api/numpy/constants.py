@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend import dtypes
 from primax.extend.core import Array, Tracer
-from primax.numpy.creation import asarray
+from primax.numpy.conversion import asarray
 
 __all__ = [
     "ComplexWarning",

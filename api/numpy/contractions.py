@@ -14,7 +14,7 @@ from primax.extend.provisional.arguments import integer, integers, sequence
 from primax.extend.provisional.precision import PrecisionLike
 from primax.extend.provisional.sharding import with_out_sharding
 from primax.extend.provisional.typing import ArrayLike, DTypeLike, ShardingLike
-from primax.numpy.creation import asarray
+from primax.numpy.conversion import asarray
 from primax.numpy.linear import contract, prepared
 from primax.numpy.promotion import aval_of, convert
 from primax.numpy.shaping import permuted

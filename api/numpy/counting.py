@@ -11,7 +11,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, Tracer, get_aval, tree
 from primax.extend.provisional.arguments import integer, naming, sequence
 from primax.extend.provisional.typing import ArrayLike, ShardingLike
-from primax.numpy.creation import asarray
+from primax.numpy.conversion import asarray
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast, promote
 from primax.numpy.ranges import linspace

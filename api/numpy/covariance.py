@@ -9,7 +9,8 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.typing import ArrayLike, DTypeLike
-from primax.numpy.creation import read_dtype, zeros
+from primax.numpy.conversion import read_dtype
+from primax.numpy.creation import zeros
 from primax.numpy.joining import concatenate
 from primax.numpy.linear import dot
 from primax.numpy.programs import one_program

@@ -7,7 +7,7 @@ from typing import Any
 from primax.extend import dtypes
 from primax.extend.core import Array
 from primax.extend.provisional.typing import ArrayLike
-from primax.numpy.creation import asarray
+from primax.numpy.conversion import asarray
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import broadcast, promote
 from primax.numpy.selection import choose

@@ -15,7 +15,8 @@ from primax.extend.provisional.avals import unwrap
 from primax.extend.provisional.dimensions import bounds, is_symbolic, sliced
 from primax.extend.provisional.typing import ArrayLike, Axes
 from primax.numpy.at import Reference
-from primax.numpy.creation import asarray, ones, zeros
+from primax.numpy.conversion import asarray
+from primax.numpy.creation import ones, zeros
 from primax.numpy.indexing import take_slice
 from primax.numpy.joining import concatenate
 from primax.numpy.programs import one_program

@@ -20,7 +20,8 @@ from primax.extend.provisional.arguments import (
     sequence,
 )
 from primax.extend.provisional.typing import ArrayLike, Axes, DeviceLike, DTypeLike, ShapeLike
-from primax.numpy.creation import asarray, place, read_dtype, zeros
+from primax.numpy.conversion import asarray, place, read_dtype
+from primax.numpy.creation import zeros
 from primax.numpy.examples import EXAMPLES, examples
 from primax.numpy.joining import concatenate
 from primax.numpy.programs import one_program

@@ -9,7 +9,7 @@ from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among
 from primax.extend.provisional.precision import PrecisionLike, canonicalize_precision
 from primax.extend.provisional.typing import ArrayLike, DTypeLike
-from primax.numpy.creation import read_dtype
+from primax.numpy.conversion import read_dtype
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import promote
 from primax.numpy.ufuncs import conjugate

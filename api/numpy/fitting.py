@@ -10,7 +10,8 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import integer
 from primax.extend.provisional.typing import ArrayLike
-from primax.numpy.creation import asarray, ones
+from primax.numpy.conversion import asarray
+from primax.numpy.creation import ones
 from primax.numpy.indexing import take_slice
 from primax.numpy.linalg.equations import inv, lstsq
 from primax.numpy.linalg.factorizations import eigvals

@@ -13,7 +13,7 @@ from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import sequence
 from primax.extend.provisional.elementwise import like
 from primax.extend.provisional.typing import ArrayLike
-from primax.numpy.creation import asarray
+from primax.numpy.conversion import asarray
 from primax.numpy.mapping import vectorize
 from primax.numpy.predicates import isnan, signbit
 from primax.numpy.programs import one_program

@@ -11,7 +11,8 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import check_function, read_size
 from primax.extend.provisional.typing import ArrayLike
-from primax.numpy.creation import asarray, ones
+from primax.numpy.conversion import asarray
+from primax.numpy.creation import ones
 from primax.numpy.joining import concatenate, stack
 from primax.numpy.promotion import aval_of
 from primax.numpy.ranges import arange, linspace, meshgrid

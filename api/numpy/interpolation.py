@@ -9,7 +9,7 @@ import numpy as np
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.typing import ArrayLike
-from primax.numpy.creation import asarray
+from primax.numpy.conversion import asarray
 from primax.numpy.predicates import isnan
 from primax.numpy.promotion import aval_of, promote
 from primax.numpy.rows import take_rows

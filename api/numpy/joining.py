@@ -12,7 +12,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, ShapeError, Tracer, get_aval
 from primax.extend.provisional.arguments import canonical_axis, integers, read_size, sequence
 from primax.extend.provisional.typing import ArrayLike, Arrays, DTypeLike
-from primax.numpy.creation import asarray, read_dtype
+from primax.numpy.conversion import asarray, read_dtype
 from primax.numpy.indexing import take_slice, unstack
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, convert

@@ -11,7 +11,7 @@ from primax.extend.provisional.arguments import canonical_axes, canonical_axis, 
 from primax.extend.provisional.precision import PrecisionLike, canonicalize_precision
 from primax.extend.provisional.sharding import unreduced_params, with_out_sharding
 from primax.extend.provisional.typing import ArrayLike, Axes, DTypeLike, ShardingLike
-from primax.numpy.creation import read_dtype
+from primax.numpy.conversion import read_dtype
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, convert, promote, strong
 from primax.numpy.shaping import moveaxis, ravel, reshaped

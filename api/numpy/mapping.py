@@ -11,7 +11,7 @@ from primax.extend.core import Array, ShapedArray, get_aval, tree
 from primax.extend.interpreters import batching
 from primax.extend.provisional.arguments import canonical_axis, check_function, listed, sequence, wraps
 from primax.extend.provisional.typing import ArrayLike, Axes, DTypeLike, ShapeLike
-from primax.numpy.creation import asarray, read_dtype, read_shape
+from primax.numpy.conversion import asarray, read_dtype, read_shape
 from primax.numpy.promotion import aval_of
 from primax.numpy.ranges import counted
 from primax.numpy.shaping import expand_dims, moveaxis, squeeze

@@ -14,7 +14,7 @@ from primax.extend.provisional.arguments import name_of
 from primax.extend.provisional.avals import ExtendedArray, unwrap
 from primax.numpy import (
     at,
-    creation,
+    conversion,
     division,
     indexing,
     joining,
@@ -32,7 +32,7 @@ from primax.numpy import (
     triangles,
     ufuncs,
 )
-from primax.numpy.creation import read_dtype
+from primax.numpy.conversion import read_dtype
 from primax.numpy.promotion import foreign, scalar_in
 from primax.plugins import arithmetic, bitwise, comparison, structural
 
@@ -293,7 +293,7 @@ OPERATORS: dict[str, Any] = {
     "compress": _compress,
     "conj": ufuncs.conjugate,
     "conjugate": ufuncs.conjugate,
-    "copy": creation.copy,
+    "copy": conversion.copy,
     "cumprod": scans.cumprod,
     "cumsum": scans.cumsum,
     "diagonal": triangles.diagonal,

@@ -11,7 +11,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, Tracer, get_aval, tree
 from primax.extend.provisional.arguments import among, canonical_axis, naming, nearest
 from primax.extend.provisional.typing import ArrayLike
-from primax.numpy.creation import asarray
+from primax.numpy.conversion import asarray
 from primax.numpy.division import floor_divide
 from primax.numpy.indexing import take_slice
 from primax.numpy.mapping import apply_along_axis

@@ -11,7 +11,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import canonical_axis, integer, naming
 from primax.extend.provisional.typing import ArrayLike
-from primax.numpy.creation import asarray
+from primax.numpy.conversion import asarray
 from primax.numpy.division import floor_divide, power, remainder
 from primax.numpy.indexing import take_slice
 from primax.numpy.joining import concatenate

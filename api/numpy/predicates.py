@@ -13,7 +13,8 @@ from primax.extend.core import Array, get_aval
 from primax.extend.provisional.elementwise import like
 from primax.extend.provisional.sharding import match_placement
 from primax.extend.provisional.typing import ArrayLike
-from primax.numpy.creation import asarray, constant
+from primax.numpy.conversion import asarray
+from primax.numpy.creation import constant
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, boolean, broadcast, convert, number_aval, operands, refuse_options, strong
 from primax.numpy.reductions import all as all_

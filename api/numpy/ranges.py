@@ -13,7 +13,8 @@ from primax.extend.dimensions import is_symbolic_dim, max_dim
 from primax.extend.provisional.arguments import among, canonical_axis, of_call, read_size, sequence
 from primax.extend.provisional.tracing import thread
 from primax.extend.provisional.typing import ArrayLike, DeviceLike, DTypeLike, ShapeLike, ShardingLike
-from primax.numpy.creation import asarray, constant, full_like, place, read_dtype, read_shape
+from primax.numpy.conversion import asarray, place, read_dtype, read_shape
+from primax.numpy.creation import constant, full_like
 from primax.numpy.division import power
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast, broadcast_to_shape, cast, convert, promote, strong

@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval, tree
-from primax.numpy.creation import asarray
+from primax.numpy.conversion import asarray
 from primax.numpy.joining import concatenate
 from primax.numpy.promotion import aval_of, cast
 from primax.numpy.shaping import ravel

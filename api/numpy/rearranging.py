@@ -21,7 +21,8 @@ from primax.extend.provisional.avals import unwrap
 from primax.extend.provisional.sharding import with_out_sharding
 from primax.extend.provisional.typing import ArrayLike, Axes, ShardingLike
 from primax.numpy.at import Reference
-from primax.numpy.creation import asarray, zeros
+from primax.numpy.conversion import asarray
+from primax.numpy.creation import zeros
 from primax.numpy.indexing import take_slice, unstack
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape, known_integers

@@ -13,7 +13,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.provisional.arguments import canonical_axes, canonical_axis
 from primax.extend.provisional.typing import ArrayLike, Axes, DTypeLike
-from primax.numpy.creation import asarray, read_dtype
+from primax.numpy.conversion import asarray, read_dtype
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, boolean, cast, convert, number_aval, strong
 from primax.numpy.selection import where

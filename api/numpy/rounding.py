@@ -11,7 +11,7 @@ from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import integer, naming
 from primax.extend.provisional.elementwise import like
 from primax.extend.provisional.typing import ArrayLike
-from primax.numpy.creation import asarray
+from primax.numpy.conversion import asarray
 from primax.numpy.predicates import isnan
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, cast, convert, number_aval, operands, promote, strong

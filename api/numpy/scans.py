@@ -9,7 +9,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis, integer, listed
 from primax.extend.provisional.typing import ArrayLike, Axes, DTypeLike
-from primax.numpy.creation import asarray, read_dtype
+from primax.numpy.conversion import asarray, read_dtype
 from primax.numpy.indexing import take_slice
 from primax.numpy.joining import concatenate
 from primax.numpy.programs import one_program

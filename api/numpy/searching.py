@@ -14,7 +14,8 @@ from primax.extend.dimensions import max_dim
 from primax.extend.provisional.arguments import among, canonical_shape, naming, read_size, sequence
 from primax.extend.provisional.avals import unwrap
 from primax.extend.provisional.typing import ArrayLike, DTypeLike, Shape
-from primax.numpy.creation import asarray, constant, read_dtype
+from primax.numpy.conversion import asarray, read_dtype
+from primax.numpy.creation import constant
 from primax.numpy.promotion import aval_of, boolean, broadcast, cast, host_values, promote
 from primax.numpy.rows import concrete
 from primax.plugins.arithmetic import add_p, clamp_p, div_p, mul_p, rem_p, sub_p

@@ -15,7 +15,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.provisional.arguments import canonical_axis, read_size
 from primax.extend.provisional.typing import ArrayLike
-from primax.numpy.creation import asarray
+from primax.numpy.conversion import asarray
 from primax.numpy.indexing import getitem
 from primax.numpy.predicates import isnan
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast, convert, promote

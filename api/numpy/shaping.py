@@ -13,7 +13,7 @@ from primax.extend.core import Array, ShapeError, get_aval
 from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis, integer, integers, listed
 from primax.extend.provisional.sharding import with_out_sharding
 from primax.extend.provisional.typing import ArrayLike, Axes, DeviceLike, DTypeLike, ShapeLike, ShardingLike
-from primax.numpy.creation import asarray, place, read_copy, read_dtype, read_shape
+from primax.numpy.conversion import asarray, place, read_copy, read_dtype, read_shape
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape
 from primax.plugins import structural

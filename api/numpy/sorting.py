@@ -13,7 +13,7 @@ from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, canonical_axis, index_dtype, integer, sequence
 from primax.extend.provisional.dimensions import bounds, is_symbolic
 from primax.extend.provisional.typing import ArrayLike, Arrays, DTypeLike
-from primax.numpy.creation import asarray, read_dtype
+from primax.numpy.conversion import asarray, read_dtype
 from primax.numpy.joining import concatenate
 from primax.numpy.predicates import isnan
 from primax.numpy.programs import one_program

@@ -9,7 +9,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.elementwise import like
 from primax.extend.provisional.typing import ArrayLike, Axes, DTypeLike
-from primax.numpy.creation import asarray, read_dtype
+from primax.numpy.conversion import asarray, read_dtype
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast, broadcast_to_shape, cast, convert, promote, strong
 from primax.numpy.reductions import (

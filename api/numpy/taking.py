@@ -13,7 +13,8 @@ from primax.extend.provisional.avals import array_of
 from primax.extend.provisional.typing import ArrayLike, Arrays
 from primax.numpy.at import Reference, converted
 from primax.numpy.brackets import read_entries, resolve
-from primax.numpy.creation import asarray, constant
+from primax.numpy.conversion import asarray
+from primax.numpy.creation import constant
 from primax.numpy.indexing import read, readable
 from primax.numpy.joining import stack
 from primax.numpy.programs import one_program

@@ -10,7 +10,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array
 from primax.extend.provisional.arguments import naming, numpy_dtype
 from primax.extend.provisional.typing import ArrayLike, DTypeLike
-from primax.numpy.creation import asarray
+from primax.numpy.conversion import asarray
 
 __all__ = [
     "array_repr",

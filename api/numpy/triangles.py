@@ -11,7 +11,7 @@ from primax.extend.core import Array, Tracer, get_aval
 from primax.extend.provisional.arguments import canonical_axis, integer, naming
 from primax.extend.provisional.tracing import thread
 from primax.extend.provisional.typing import ArrayLike, DeviceLike, DTypeLike
-from primax.numpy.creation import read_dtype
+from primax.numpy.conversion import read_dtype
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast
 from primax.numpy.reductions import sum as sum_

@@ -15,7 +15,8 @@ from primax.extend.provisional.elementwise import like
 from primax.extend.provisional.sharding import match_placement
 from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.complexes import RULES, of_complex
-from primax.numpy.creation import asarray, constant
+from primax.numpy.conversion import asarray
+from primax.numpy.creation import constant
 from primax.numpy.examples import EXAMPLES, examples
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import aval_of, convert, number_aval, operands, promote, refuse_options, strong

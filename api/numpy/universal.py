@@ -15,7 +15,7 @@ from primax.extend.provisional.arguments import canonical_axes, canonical_axis, 
 from primax.extend.provisional.tracing import thread
 from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.at import Reference
-from primax.numpy.creation import asarray, read_dtype
+from primax.numpy.conversion import asarray, read_dtype
 from primax.numpy.formulas import logaddexp as _logaddexp
 from primax.numpy.formulas import logaddexp2 as _logaddexp2
 from primax.numpy.indexing import take_slice

@@ -12,7 +12,7 @@ from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import canonical_axis
 from primax.extend.provisional.dimensions import is_symbolic
 from primax.extend.provisional.typing import ArrayLike, KeyLike, ShapeLike, ShardingLike
-from primax.numpy.creation import read_shape
+from primax.numpy.conversion import read_shape
 from primax.numpy.promotion import aval_of, cast
 from primax.numpy.reductions import argmax
 from primax.numpy.scans import cumsum

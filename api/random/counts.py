@@ -18,7 +18,7 @@ from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import numpy_dtype
 from primax.extend.provisional.sharding import match_placement
 from primax.extend.provisional.typing import ArrayLike, DTypeLike, KeyLike, ShapeLike, ShardingLike
-from primax.numpy.creation import asarray, read_shape
+from primax.numpy.conversion import asarray, read_shape
 from primax.numpy.predicates import isinf, isnan
 from primax.numpy.promotion import broadcast_to_shape, cast
 from primax.numpy.reductions import any as any_of

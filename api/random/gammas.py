@@ -6,7 +6,7 @@ from typing import Any
 
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.typing import ArrayLike, DTypeLike, KeyLike, ShapeLike, ShardingLike
-from primax.numpy.creation import read_shape
+from primax.numpy.conversion import read_shape
 from primax.numpy.promotion import broadcast, broadcast_to_shape, cast
 from primax.numpy.reductions import max as reduce_max
 from primax.numpy.reductions import sum as reduce_sum

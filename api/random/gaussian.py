@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.typing import ArrayLike, DTypeLike, KeyLike, ShapeLike, ShardingLike
-from primax.numpy.creation import read_shape
+from primax.numpy.conversion import read_shape
 from primax.numpy.promotion import broadcast, cast
 from primax.numpy.reductions import is_half
 from primax.numpy.reductions import sum as reduce_sum

@@ -10,7 +10,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, config, get_aval
 from primax.extend.provisional.arguments import among
 from primax.extend.provisional.typing import ArrayLike, DTypeLike, KeyLike, ShapeLike, ShardingLike
-from primax.numpy.creation import read_shape
+from primax.numpy.conversion import read_shape
 from primax.numpy.promotion import aval_of, broadcast_to_shape, cast
 from primax.numpy.selection import where
 from primax.plugins.arithmetic import clamp_p, div_p, rem_p

@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.extend.core import Array
 from primax.extend.provisional.typing import ArrayLike, DTypeLike, KeyLike, ShapeLike, ShardingLike
-from primax.numpy.creation import read_shape
+from primax.numpy.conversion import read_shape
 from primax.numpy.promotion import broadcast, cast
 from primax.numpy.shaping import reshaped
 from primax.plugins.arithmetic import max_p

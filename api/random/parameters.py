@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.extend import dtypes
 from primax.extend.core import Array
-from primax.numpy.creation import read_shape
+from primax.numpy.conversion import read_shape
 from primax.numpy.promotion import aval_of
 from primax.plugins.random.arguments import check_key
 from primax.plugins.structural import broadcast_shapes

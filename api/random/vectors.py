@@ -11,7 +11,7 @@ from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among
 from primax.extend.provisional.typing import ArrayLike, DTypeLike, KeyLike, ShapeLike, ShardingLike
 from primax.numpy.contractions import einsum
-from primax.numpy.creation import read_shape
+from primax.numpy.conversion import read_shape
 from primax.numpy.promotion import cast
 from primax.numpy.shaping import matrix_transpose
 from primax.numpy.triangles import last_diagonal

@@ -12,7 +12,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, canonical_axes, canonical_axis, listed, read_size
 from primax.extend.provisional.typing import ArrayLike, Axes, ShapeLike
-from primax.numpy.creation import asarray
+from primax.numpy.conversion import asarray
 from primax.numpy.joining import concatenate
 from primax.numpy.promotion import aval_of, promote
 from primax.numpy.rearranging import flip

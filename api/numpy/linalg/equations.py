@@ -11,7 +11,8 @@ from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import canonical_axis, integer, listed
 from primax.extend.provisional.transformations import jvp
 from primax.extend.provisional.typing import ArrayLike, Axes
-from primax.numpy.creation import asarray, zeros
+from primax.numpy.conversion import asarray
+from primax.numpy.creation import zeros
 from primax.numpy.linalg.operands import inexact, matrices, require_square, square, stacked
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import cast

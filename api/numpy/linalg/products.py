@@ -10,7 +10,7 @@ from primax.extend.provisional.arguments import canonical_axis, integer, sequenc
 from primax.extend.provisional.precision import PrecisionLike
 from primax.extend.provisional.typing import ArrayLike, Axes, DTypeLike, ShardingLike
 from primax.numpy import linear, triangles
-from primax.numpy.creation import asarray
+from primax.numpy.conversion import asarray
 from primax.numpy.linalg.equations import inv
 from primax.numpy.linalg.operands import require_square
 from primax.numpy.linear import matmul, vecdot

@@ -10,7 +10,7 @@ from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, integers
 from primax.extend.provisional.typing import ArrayLike, KeyLike
 from primax.numpy import linalg as numpy_linalg
-from primax.numpy.creation import asarray
+from primax.numpy.conversion import asarray
 from primax.numpy.linalg.operands import inexact, matrices, square
 from primax.numpy.padding import pad
 from primax.numpy.programs import one_program

@@ -10,7 +10,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import read_size, real_number
 from primax.extend.provisional.typing import ArrayLike
-from primax.numpy.creation import asarray
+from primax.numpy.conversion import asarray
 from primax.numpy.joining import concatenate
 from primax.numpy.reductions import max as max_
 from primax.numpy.reductions import sum as sum_

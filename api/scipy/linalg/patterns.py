@@ -12,7 +12,8 @@ from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, integer, numpy_dtype
 from primax.extend.provisional.dimensions import is_symbolic
 from primax.extend.provisional.typing import ArrayLike, DTypeLike
-from primax.numpy.creation import asarray, zeros, zeros_like
+from primax.numpy.conversion import asarray
+from primax.numpy.creation import zeros, zeros_like
 from primax.numpy.joining import concatenate
 from primax.numpy.linalg.operands import inexact
 from primax.numpy.padding import pad

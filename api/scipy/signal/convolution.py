@@ -11,7 +11,8 @@ from primax.extend.core import Array, get_aval
 from primax.extend.provisional.arguments import among, canonical_axes, listed
 from primax.extend.provisional.precision import PrecisionLike, canonicalize_precision
 from primax.extend.provisional.typing import ArrayLike, Axes
-from primax.numpy.creation import asarray, zeros
+from primax.numpy.conversion import asarray
+from primax.numpy.creation import zeros
 from primax.numpy.fft import fftn, ifftn, irfftn, rfftn
 from primax.numpy.padding import pad
 from primax.numpy.promotion import aval_of, cast, promote

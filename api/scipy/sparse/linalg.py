@@ -322,11 +322,9 @@ def _solve(
     return x, info
 
 
-_INFO = """a number: 0 if the residual is within the tolerance, or twice that by rounding; the number
-        of steps, at least 1, if these did not suffice; -1 if the solution or its residual is not finite. If b is zero,
-        the solution is zero"""
-
-_ARGS = """
+def _arguments(source: str, condition: str = "", restart: str = "", steps: str = "steps", method: str = "") -> str:
+    """The documentation of arguments, results and errors, which the methods share."""
+    return f"""
 
     Args:
       A: the operator{condition}; a function of a pytree of arrays like b, a matrix, or an object that supports `@`.
@@ -338,7 +336,9 @@ _ARGS = """
       M: a preconditioner: an operator close to the inverse of A; none if None.
 {method}
     Returns:
-      The solution, a pytree like b, and {info}.
+      The solution, a pytree like b, and a number: 0 if the residual is within the tolerance, or twice that by rounding;
+        the number of steps, at least 1, if these did not suffice; -1 if the solution or its residual is not finite. If
+        b is zero, the solution is zero.
 
     Raises:
       TypeError: `A` or `M` is not an operator, or `b` or `x0` has no arrays.
@@ -365,13 +365,9 @@ def cg(
 
 cg.__doc__ = (
     "Solve A x = b by conjugate gradients."
-    + _ARGS.format(
+    + _arguments(
+        'M. R. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems" (1952)',
         condition=", Hermitian and positive definite",
-        restart="",
-        steps="steps",
-        method="",
-        info=_INFO,
-        source='M. R. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems" (1952)',
     )
     + """
     >>> import primax as px
@@ -397,14 +393,7 @@ def bicgstab(
 
 bicgstab.__doc__ = (
     "Solve A x = b by stabilized biconjugate gradients."
-    + _ARGS.format(
-        condition="",
-        restart="",
-        steps="steps",
-        method="",
-        info=_INFO,
-        source='H. A. van der Vorst, "Bi-CGSTAB" (1992)',
-    )
+    + _arguments('H. A. van der Vorst, "Bi-CGSTAB" (1992)')
     + """
 
     Examples:
@@ -441,15 +430,13 @@ def gmres(
 
 gmres.__doc__ = (
     "Solve A x = b by generalized minimal residuals."
-    + _ARGS.format(
-        condition="",
+    + _arguments(
+        'Y. Saad and M. H. Schultz, "GMRES" (1986)',
         restart="      restart: how many vectors the Krylov space has, before it is built anew.\n",
         steps="Krylov spaces",
-        info=_INFO,
         method="""      solve_method: "batched" for least squares once the space is built, or "incremental" for
         rotations on the way, which end early.
 """,
-        source='Y. Saad and M. H. Schultz, "GMRES" (1986)',
     )
     + """
 

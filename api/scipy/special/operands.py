@@ -13,7 +13,7 @@ from primax.extend.core import Array, get_aval
 from primax.extend.interpreters import ad
 from primax.extend.provisional.arguments import rename
 from primax.extend.provisional.typing import ArrayLike
-from primax.numpy.creation import asarray
+from primax.numpy.conversion import asarray
 from primax.numpy.examples import examples
 from primax.numpy.programs import one_program
 from primax.numpy.promotion import broadcast, promote

@@ -14,7 +14,7 @@ import numpy as np
 from primax.extend.core import Array
 from primax.extend.provisional.arguments import integer, naming
 from primax.extend.provisional.typing import ArrayLike
-from primax.numpy.creation import asarray
+from primax.numpy.conversion import asarray
 from primax.numpy.division import power
 from primax.numpy.programs import one_program
 from primax.numpy.rounding import floor, round
