@@ -117,12 +117,22 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
     "docs/authors/packaging.md": {"logcosh": "a plugin enters it; it is that of the first page"},
     "docs/authors/rules.md": {
         "soften": BY_THE_PAGE,
-        "sorted": BY_THE_PAGE,
         "cube": BY_THE_PAGE,
-        "bypassed": "it shows how a mistake is found",
         "both": "it shows how a mistake is found",
         "neither": "it shows how a mistake is found",
         "misspelt": "it shows how a mistake is found",
+    },
+    "docs/authors/derivations.md": {
+        "entropy": BY_THE_PAGE,
+        "bypassed": "it shows how a mistake is found",
+        "numpy_sort": "it shows how a mistake is found",
+        "sourceless": "it shows how a mistake is found",
+    },
+    "docs/authors/batch-rules.md": {
+        "running": BY_THE_PAGE,
+        "sorted": BY_THE_PAGE,
+        "product": "it shows how a mistake is found",
+        "shares": "it shows how a mistake is found",
     },
     "docs/interpreters/programs-in-programs.md": {
         "repeat": "it shows an interpret rule alone",

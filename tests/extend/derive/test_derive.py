@@ -138,8 +138,8 @@ def test_rules_may_be_written_on_top_of_derived_ones():
     assert px.grad(p.bind)(np.float32(2)) == 5
 
 
-def test_the_tutorial_names_all_that_can_be_derived():
-    text = (ROOT / "docs" / "authors" / "rules.md").read_text(encoding="utf-8")
+def test_the_page_on_derivations_names_all_that_can_be_derived():
+    text = (ROOT / "docs" / "authors" / "derivations.md").read_text(encoding="utf-8")
     table = text.partition("## What can be derived from what")[2]
     for name in derive.__all__:
         assert f"derive.{name}" in table
