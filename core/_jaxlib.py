@@ -205,8 +205,8 @@ def status_of(error: BaseException) -> str:
 
 
 def repeats_donated_buffer(error: BaseException) -> bool:
-    """Whether a program refused a buffer that is donated and also another argument of the call."""
-    return "the same call to Execute()" in str(error)
+    """Whether a program refused a buffer that is donated and also another argument of the call, donated or not."""
+    return any(part in str(error) for part in ("the same call to Execute()", "donate the same buffer twice"))
 
 
 def lacks_hash(error: BaseException) -> bool:

@@ -413,6 +413,8 @@ def test_a_donated_array_that_is_also_another_argument(ways):
     for _ in range(2):
         with pytest.raises(ValueError, match="must not be another argument of the same call"):
             f(x, y, x)
+        with pytest.raises(ValueError, match="must not be another argument of the same call"):
+            f(x, x, z)
     assert x.tolist() == [2, 2, 2]
     x, y = direct(ways, lambda: f(x, y, z))
     assert x.tolist() == [3, 3, 3]
