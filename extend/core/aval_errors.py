@@ -10,7 +10,7 @@ from primax.core.source_info import called
 __all__ = ["missing_attribute"]
 
 # The functions that users call, by those of primax that ask for a type, where these have other names.
-_CALLED = {"check_field": "jacfwd", "check_input": "grad", "normalize": "vmap", "whole": "pmap"}
+_CALLED = {"check_field": "jacfwd or jacrev", "check_input": "grad", "normalize": "vmap", "whole": "pmap"}
 _CALLED |= {name: name for name in "cond device_put eval_shape fori_loop lower map scan switch while_loop".split()}
 _OF_ARRAYS = frozenset(("shape", "dtype", "ndim", "size", "weak_type"))
 
@@ -27,11 +27,13 @@ class _NotAnArrayError(TypeError, AttributeError):
         kind, function = type(self.aval).__name__, self.function and f"{self.function}: "
         if self.aval.composite:
             owner = getattr(type(self.aval), "value_class", None)
+            advice = f"\n  Values are mapped if {kind} defines shape, mapped and unmapped."
             return (
                 f"{function}a value of type {self.aval.str_short()} is not an array, and has no {self.name}.\n"
                 f"  Its type, {kind}, belongs to {type(self.aval).__module__}: use the methods of "
                 f"{owner.__name__ if owner else 'its class'} and the functions of that package, which can also enter a "
                 f"rule for a primitive: core.register_on_type(primitive, {kind}, its_primitive)."
+                f"{advice if self.name == 'shape' and self.function in ('map', 'scan', 'vmap') else ''}"
             )
         return (
             f"{function}values of type {self.aval.str_short()} have no {self.name}: their aval, {kind}, is not that of "

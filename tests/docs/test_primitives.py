@@ -107,7 +107,14 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "twice": "it shows a lowering rule, and has no derivatives",
         "fixed": "it shows a lowering rule that is wrong",
     },
-    "docs/authors/types.md": {"line": BY_THE_PAGE, "parts": BY_THE_PAGE, "steepness": "it shows a missing rule"},
+    "docs/authors/types.md": {"line": "it shows rules for programs alone", "parts": "as line"},
+    "docs/authors/types-derivatives.md": {
+        "line": BY_THE_PAGE,
+        "parts": BY_THE_PAGE,
+        "steepness": "it shows a missing rule",
+    },
+    "docs/authors/types-axes.md": {"ints": BY_THE_PAGE, "floats": BY_THE_PAGE},
+    "docs/authors/types-arrays.md": {"negative_line": "it shows a rule for another primitive"},
     "docs/authors/samples.md": {"distance": BY_THE_PAGE},
     "docs/authors/testing.md": {
         "decay": BY_THE_PAGE,

@@ -308,6 +308,7 @@ def test_a_primitive_of_arrays_has_rules_for_values_where_one_gave_them():
         (lambda: lax.scan(lambda c, _: (pair(), None), quantized(), None, length=1), TypeError, r"init is q8\[2,3\]"),
         (lambda: lax.cond(True, pair, quantized), TypeError, r"true_fun is PairType.* false_fun is q8\[2,3\]"),
         (lambda: px.grad(lambda p: p + p)(pair()), TypeError, "must return a scalar, got PairType"),
+        (lambda: px.jacrev(lambda p: p)(pair()), TypeError, "^jacfwd or jacrev: a value of type PairType"),
         (lambda: px.jvp(lambda q: q @ ONES, (quantized(),), (ONES,)), Exception, r"f32\[2\]"),
         (lambda: px.vmap(lambda q: q, in_axes=2)(quantized()), ValueError, r"q8\[2,3\] and has rank 2"),
         (lambda: px.pmap(lambda p: p.dot(p))(pair(1, 2)), core.UnsupportedError, "pass arrays"),
@@ -315,6 +316,42 @@ def test_a_primitive_of_arrays_has_rules_for_values_where_one_gave_them():
 )
 def test_what_values_cannot_do_is_said(run, kind, text):
     with pytest.raises(kind, match=text):
+        run()
+
+
+@dataclasses.dataclass(frozen=True)
+class ShapelessType(core.UserType):
+    @classmethod
+    def of(cls, value):
+        return cls()
+
+    def part_types(self):
+        return []
+
+    def to_parts(self, value):
+        return []
+
+    def from_parts(self, parts):
+        return Shapeless()
+
+
+class Shapeless:
+    pass
+
+
+core.register_user_type(ShapelessType, Shapeless)
+
+
+@pytest.mark.parametrize(
+    "name, run",
+    [
+        ("vmap", lambda: px.vmap(lambda x: 1.0)(Shapeless())),
+        ("scan", lambda: lax.scan(lambda c, x: (c, None), 1.0, Shapeless())),
+        ("map", lambda: lax.map(lambda x: 1.0, Shapeless())),
+    ],
+)
+def test_what_a_type_lacks_to_be_mapped_is_said(name, run):
+    with pytest.raises(TypeError, match=rf"(?s)^{name}: .* has no shape.*if ShapelessType defines shape, mapped and"):
         run()
 
 
