@@ -78,9 +78,20 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "wrong": "it shows how a mistake is found",
     },
     "docs/kernel/how-it-works.md": {
-        "scale": [Sample([X], {"factor": factor}, reference=lambda x, *, factor: factor * x) for factor in (3.0, 0.5)],
+        "scale": "it has the rules that show what a trace does, and no derivative",
         "untyped": "it shows what is missing",
+    },
+    "docs/kernel/derivatives.md": {
+        "scale": "it shows how a mistake is found",
+        "bare": "it shows a missing rule",
         "wrong": "it shows how a mistake is found",
+    },
+    "docs/kernel/batching.md": {
+        "scale": "it shows how a mistake is found",
+        "reverse": "it shows a batch rule, and has no derivative",
+    },
+    "docs/kernel/plugins.md": {
+        "scale": [Sample([X], {"factor": factor}, reference=lambda x, *, factor: factor * x) for factor in (3.0, 0.5)],
     },
     "docs/authors/sharding.md": {
         "center": BY_THE_PAGE,
