@@ -120,3 +120,12 @@ def test_a_rule_that_is_mapped_may_return_zeros():
     batching.primitive_batchers[pair_p] = batch
     assert px.grad(lambda x: px.vmap(pair_p.bind)(x)[0].sum())(X).tolist() == [2, 2, 2]
     assert px.jvp(px.vmap(pair_p.bind), (X,), (X,))[1][1].dtype == px.float0
+
+
+def test_a_jvp_rule_that_is_not_linear_is_named_as_a_cause() -> None:
+    square_p = core.Primitive("square_of_tangent")
+    square_p.def_impl(lambda x: x)
+    square_p.def_abstract_eval(lambda x: x)
+    ad.primitive_jvps[square_p] = lambda primals, tangents: (primals[0], px.lax.mul(tangents[0], tangents[0]))
+    with pytest.raises(TypeError, match="not linear in its tangents"):
+        px.grad(square_p.bind)(1.0)
