@@ -1,4 +1,4 @@
-"""NumPy's functions and names for primax arrays; public are the names in the `__all__` of each module."""
+"""NumPy's functions and names for primax arrays: the names in the `__all__` of each module."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ for _module in """
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Import submodules at their first use; of other functions of NumPy, say what they take."""
+        """Import a submodule at its first use; for other functions of NumPy, raise an error that refers to NumPy."""
         if name in _SUBMODULES:
             return import_module(f"primax.numpy.{name}")
         if name in _FUNCTIONS:

@@ -119,7 +119,7 @@ class Reference:
 
         Args:
           indices_are_sorted, unique_indices, mode, wrap_negative_indices: see the class.
-          fill_value: the value for mode 'fill'; by default NaN, the smallest signed integer, the greatest unsigned
+          fill_value: the value for mode 'fill'; by default NaN, the smallest signed integer, the largest unsigned
             integer, or True.
           out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
@@ -259,12 +259,12 @@ def _in_shape(x: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _bare(x: Any) -> Any:
-    """An array whose type records no division; other values unchanged."""
+    """An array without the sharding in its type; other values unchanged."""
     return forgotten(x) if isinstance(x, Array) else x
 
 
 def _divided(reference: Reference, update: Callable[..., Array], **options: Unpack[Options]) -> Array:
-    """An update in which XLA divides the work, and whose result has the sharding that the options give."""
+    """An update that XLA partitions, whose result has the sharding of the options."""
     sharding = options.pop("out_sharding")
     index = tree.tree_map(_bare, reference.index)
     return resharded("at[...]", update(Reference(forgotten(reference.array), index), options), sharding)
@@ -348,7 +348,7 @@ def _of_type(values: Any, aval: ShapedArray) -> Array:
 
 
 def _fitted(values: Any, shape: tuple[int, ...], new_shape: tuple[int, ...], weak: bool) -> Array:
-    """Broadcast values to a shape, then reshape them to another one; a number gets the weak type that is wanted."""
+    """Broadcast values to a shape, then reshape them to another one; a number gets the weak type `weak`."""
     aval = get_aval(values)
     if aval.shape:
         return _in_shape(broadcast_to_shape(values, shape), new_shape)

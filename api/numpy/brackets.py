@@ -108,7 +108,7 @@ def resolve(shape: tuple[int, ...], entries: list[Any]) -> Index:
     axes: list[Any] = []
     places: list[Any] = []
     arrays: list[Any] = []
-    first, last, apart = -1, -1, False  # the first and last entries that are not slices or new axes, and gaps between
+    first, last, apart = -1, -1, False  # first and last ints, bools and arrays, and whether other entries separate them
     insert = 0
     simple = True
     sizes = shape

@@ -97,7 +97,7 @@ def _sinh(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
 def _tanh(a: Any, b: Any, re: Any, im: Any) -> tuple[Any, Any]:
     re = choose(_and(_is_not_finite(b), _equals(a, 0.0)), a, re)
     im = choose(_and(_is_nan(a), _equals(b, 0.0)), b, im)
-    # The array API has a zero of the sign of b, and Annex G that of sin(2 b).
+    # The zero has the sign of b by the array API standard, and the sign of sin(2 b) by Annex G.
     signed = _and(_is_infinite(a), rounding.is_finite_p.bind(b))
     return re, choose(signed, arithmetic.mul_p.bind(b, like(b, 0.0)), im)
 

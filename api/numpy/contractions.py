@@ -175,7 +175,7 @@ class EinsumPathInfo:
 
 
 def _operations(labels: Collection[str], sums: bool, operands: int, sizes: dict[str, int]) -> int:
-    """The operations of a product of so many operands over all labels: multiplications, and additions if it sums."""
+    """The number of operations of a product of operands over all labels: multiplications, and additions of sums."""
     return math.prod(sizes[label] for label in labels) * (max(operands - 1, 1) + sums)
 
 
@@ -203,7 +203,7 @@ def _report(
 
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_LABELS = _LETTERS + "0123456789"  # JAX takes digits, too
+_LABELS = _LETTERS + "0123456789"  # JAX accepts digits, too
 
 
 def _interleaved(subscripts: Any, operands: Sequence[Any]) -> tuple[str, list[Any]]:
@@ -297,7 +297,7 @@ def _labels(term: str, rank: int, subscripts: str) -> Labels:
 
 
 def _simplified(x: Any, labels: Labels, output: Labels, others: list[Labels], preferred: Any) -> tuple[Any, Labels]:
-    """An operand with each label once, summed over the labels that nothing else has."""
+    """An operand with each label once, summed over the labels that occur nowhere else."""
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
             first = labels.index(label)

@@ -160,7 +160,7 @@ def _convert_to_array(function: str, a: Any, dtype: Any, copy: Any, device: Any 
     if not isinstance(a, np.ndarray | np.generic | int | float | complex):
         return _of_foreign(function, a, dtype, copy, device)
     if isinstance(a, np.ndarray) and a.dtype == dtypes.float0 and dtype in (None, dtypes.float0):
-        return a.copy() if copy else a  # jaxlib has no such arrays
+        return a.copy() if copy else a  # jaxlib has no arrays of float0
     if copy is False and isinstance(a, np.ndarray | np.generic):
         raise ValueError(f"{function}: a value of type {type(a).__name__} needs a copy, and copy is False")
     if dtype is None or isinstance(dtype, dtypes.ExtendedDType):

@@ -43,7 +43,7 @@ def bincount(
       x: an array of integers or booleans, of rank 1; negative integers count as 0.
       weights: the weight of each element, an array of the shape of `x`; 1 if None.
       minlength: the minimal length of the result; only used if `length` is None.
-      length: the length of the result; larger numbers are ignored. If None, the largest element decides, and `x` must
+      length: the length of the result; larger numbers are ignored. If None, the largest element plus 1, and `x` must
         not be traced.
       out_sharding: the sharding of the result along explicit axes of the mesh in scope; inferred if None.
 
@@ -103,8 +103,8 @@ def histogram_bin_edges(
       An array of `bins + 1` edges.
 
     Raises:
-      TypeError: `bins` is a string, or `range` is not a pair.
-      ValueError: `bins` is below 1, edges decrease, `range` is not finite, or `range` ends before it begins. Traced
+      TypeError: `bins` is a string.
+      ValueError: `bins` is below 1, edges decrease, or `range` is not two finite numbers in ascending order. Traced
         values are not checked.
 
     >>> import primax as px
@@ -147,7 +147,7 @@ def _known(values: Any) -> bool:
 
 
 def _finite(function: str, bins: Any, edges: Any) -> Array:
-    """Return edges after a check that they are finite; elements that are not give such edges."""
+    """Return edges after a check that they are finite; infinite or NaN elements lead to edges that are not."""
     if _is_sequence(bins) or isinstance(edges, Tracer) or np.isfinite(np.asarray(edges)).all():
         return edges
     raise ValueError(f"{function}: a must be finite where range is None, got elements that are NaN or infinite")

@@ -63,7 +63,7 @@ def cov(
     parts = [_variables("cov", m, rowvar)]
     if y is not None:  # one row of y is a variable in any case, as in NumPy
         parts.append(_variables("cov", y, rowvar or np.shape(y)[:1] == (1,)))
-    if not get_aval(parts[0]).shape[0]:  # as in NumPy, the result is empty even if y has variables, and of floats
+    if not get_aval(parts[0]).shape[0]:  # as in NumPy, the result is an empty float array even if y has variables
         return zeros((0, 0))
     parts = promote("cov", *parts, to=to_inexact)
     if dtype is not None:

@@ -39,8 +39,8 @@ def _is_cheap(count: int) -> bool:
 
 
 def constant(value: Any, shape: tuple[int, ...], dtype: Any, weak: bool = False, device: Any = None) -> Array:
-    """An array of one host scalar; on a device, if it is given and the array is made on the host."""
-    if dtype == dtypes.float0:  # jaxlib has no such arrays
+    """An array filled with one host scalar; `device` has an effect only if the array is created on the host."""
+    if dtype == dtypes.float0:  # jaxlib has no arrays of float0
         return np.zeros(shape, dtype)  # type: ignore[return-value]
     is_host = type(value) in (int, float, complex, bool) or isinstance(value, np.number | np.bool_)
     if is_host and isinstance(value, float | np.floating) and dtypes.is_integer(dtype):

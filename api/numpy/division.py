@@ -214,8 +214,8 @@ def _power(x: Any, y: Any) -> Array:
 def _integer_power(x: Any, y: Any) -> Array:
     """Integers to the power of integers by repeated squaring, modulo 2 to the number of bits.
 
-    The lowest six bits of exponents are a program without a loop; a loop treats the others, which rarely are set. Of
-    negative exponents only the lowest six bits count.
+    The lowest six bits of exponents are a program without a loop; a loop treats the others, which are rarely set. Of
+    a negative exponent, only the lowest six bits count.
     """
     one, zero = like(x, 1), like(x, 0)
     vanishes = logical_and(comparison.eq_p.bind(x, zero), comparison.ne_p.bind(y, zero))

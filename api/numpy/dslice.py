@@ -61,7 +61,7 @@ def ds(start: ArrayLike | None, size: Any = _MISSING, stride: int | None = None)
 
     `ds(None)` is `:`, and `ds(n)` is `:n`. In `x[...]` a part that would extend beyond the axis is moved inside, as in
     `lax.dynamic_slice`. Updates by `x.at[...]` drop such a part, unless their mode says otherwise. If the stride is
-    above 1, each position is moved inside or dropped for itself.
+    above 1, each position is moved inside or dropped separately.
 
     Args:
       start: an integer of rank 0; negative ones count from the end.
@@ -149,9 +149,9 @@ def _first(part: Slice, size: int, wrap: bool) -> Any:
 
 
 def cut(x: Any, index: Any) -> tuple[Any, tuple[Any, ...]]:
-    """An array after the parts in an index are read that may be out of range, and the index that remains.
+    """Read the parts of an index that may be out of range; return the new array and the remaining index.
 
-    These parts are moved into range; for a stride above 1 each position is.
+    These parts are moved into range; if the stride is above 1, each position is moved separately.
     """
     shape = get_aval(x).shape
     entries, parts = _placed(shape, index, wrap=True)
@@ -195,7 +195,7 @@ def first_part(shape: tuple[int, ...], index: Any, wrap: bool) -> tuple[tuple[in
 def read_part(x: Any, axis: int, part: Slice, mode: GatherScatterMode, fill_value: Any = None) -> Array:
     """A part of an array along an axis.
 
-    If it extends beyond the axis, the mode treats it as a whole, or for a stride above 1 each position.
+    The mode applies to a part that extends beyond the axis as a whole; if the stride is above 1, to each position.
     """
     numbers, starts = _windows(x, axis, part)
     sizes = list(get_aval(x).shape)

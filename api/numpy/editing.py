@@ -184,7 +184,7 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
     """An array with a new main diagonal.
 
     Args:
-      a: an array of rank 2, or of a higher rank and with axes of the same length.
+      a: an array of rank 2, or of a higher rank with axes of the same length.
       val: a number, or an array whose raveled elements are repeated along the diagonal.
       wrap: False.
       inplace: must be False, since the array itself cannot change.
@@ -314,7 +314,7 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, 
     Args:
       a: an array of dtype uint8.
       axis: the axis; None to ravel the array first.
-      count: the number of bits to return; if negative, that many bits at the end are left out; all if None.
+      count: the number of bits to return; if negative, the number of bits to omit at the end; all if None.
       bitorder: "big" if the first bit is the highest, "little" if it is the lowest.
 
     Raises:

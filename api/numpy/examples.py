@@ -12,7 +12,7 @@ def examples(text: str) -> str:
     return indent("\nExamples:\n" + indent(text.strip("\n"), "  "), "    ") + "\n    "
 
 
-# Of elementwise functions, Fourier transforms and windows, by name.
+# The examples of elementwise functions, Fourier transforms and windows, by name.
 EXAMPLES = {
     "sin": """
 >>> import primax as px

@@ -134,7 +134,7 @@ def _resized(x: Any, aval: Any, axes: Sequence[int], sizes: Sequence[int]) -> An
 
 
 def _converted(function: str, kind: FftType, x: Any) -> Any:
-    """Numbers of a dtype that XLA has this transform for."""
+    """Convert numbers to a dtype for which XLA has this transform."""
     aval = get_aval(x)
     dtype = dtypes.to_inexact_dtype(aval.dtype)
     if kind is RFFT:
@@ -222,7 +222,7 @@ def _document(function: Function, name: str, sentence: str, kind: FftType, argum
         f"{sentence}\n\n    Args:\n      a: an array {_OF_KIND[kind]}; numbers of 16 bits or less "
         f"{'are refused' if kind is RFFT else 'become complex64'}.\n{arguments}"
         '      norm: the divisor, for n points: "backward" divides inverses by n, "ortho" all transforms by sqrt(n),\n'
-        '        "forward" all transforms but inverses by n.\n\n'
+        '        "forward" all transforms except inverses by n.\n\n'
         f"    Raises:\n      ValueError: {errors}; a length is below 1; `norm` is unknown.\n"
         f"{examples(EXAMPLES[name])}"
     )
@@ -231,7 +231,7 @@ def _document(function: Function, name: str, sentence: str, kind: FftType, argum
 
 def _lengths(kind: FftType, one: str) -> str:
     if kind is IRFFT:
-        return f"{one} of the result; the last is, if not given, the even one, 2 (m - 1) for m points"
+        return f"{one} of the result; by default, the last one is 2 (m - 1) for m points"
     return f"{one}; `a` is cut, or padded with zeros"
 
 
@@ -250,7 +250,7 @@ def _along_two(name: str, kind: FftType, sentence: str) -> AlongMany:
         return _transform_two_axes(name, kind, a, s, axes, norm)
 
     arguments = f"      s: the lengths {_lengths(kind, 'along the axes')}.\n      axes: the two axes.\n"
-    return _document(function, name, sentence, kind, arguments, "an axis is out of range, or they are not two")
+    return _document(function, name, sentence, kind, arguments, "an axis is out of range, or there are not two axes")
 
 
 def _along_many(name: str, kind: FftType, sentence: str) -> AlongMany:
@@ -274,7 +274,7 @@ rfft2 = _along_two("rfft2", RFFT, "The discrete Fourier transform of real number
 irfft2 = _along_two("irfft2", IRFFT, "The inverse of `rfft2`.")
 fftn = _along_many("fftn", FFT, "The discrete Fourier transform along axes.")
 ifftn = _along_many("ifftn", IFFT, "The inverse discrete Fourier transform along axes.")
-rfftn = _along_many("rfftn", RFFT, "The discrete Fourier transform of real numbers along axes, half of the last.")
+rfftn = _along_many("rfftn", RFFT, "The discrete Fourier transform of real numbers along axes, halved along the last.")
 irfftn = _along_many("irfftn", IRFFT, "The inverse of `rfftn`.")
 
 
@@ -342,7 +342,7 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devic
     """
     dtype = _frequency_dtype("fftfreq", dtype)
     count = _number("fftfreq", n)
-    half, signed = count // 2, dtypes.to_inexact_dtype(dtype)  # unsigned integers are none below 0
+    half, signed = count // 2, dtypes.to_inexact_dtype(dtype)  # unsigned integers cannot be negative
     steps = concatenate((counted(count - half, 0, 1, signed), counted(half, -half, 1, signed)))
     return _per_sample(steps, count, d, dtype, device)
 
@@ -395,7 +395,7 @@ def ifftshift(x: ArrayLike, axes: Axes | None = None) -> Array:
 
     Examples:
       >>> import primax.numpy as pnp
-      >>> pnp.fft.ifftshift(pnp.fft.fftshift(pnp.arange(5)))  # for an odd number of points, fftshift twice is not this
+      >>> pnp.fft.ifftshift(pnp.fft.fftshift(pnp.arange(5)))  # fftshift twice would differ for odd lengths
       Array([0, 1, 2, 3, 4], dtype=int32)
     """
     return _shifted("ifftshift", x, axes, lambda size: -(size // 2))

@@ -38,7 +38,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
       seq_of_zeros: the roots, an array of rank 1; or a square matrix, whose eigenvalues are the roots.
 
     Returns:
-      An array of one more coefficient than there are roots.
+      An array with one element more than there are roots.
 
     Raises:
       ValueError: the array is neither of rank 1 nor a square matrix.
@@ -59,7 +59,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     out = ones((1,), zeros.dtype)
     nothing = zeros.dtype.type(0)
     for i in range(zeros.shape[0]):
-        # Times x, less the root times the same.
+        # Multiply by x, and subtract the root times the coefficients.
         times_root = mul_p.bind(out, broadcast_to_shape(zeros[i], (i + 1,)))
         out = sub_p.bind(
             pad_p.bind(out, nothing, padding_config=((0, 1, 0),)),
@@ -73,11 +73,11 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 
     Args:
       p: the coefficients, the highest power first.
-      strip_zeros: whether to remove leading zeros; `p` must then not be traced. If False, there is one root NaN at the
-        end for each leading zero.
+      strip_zeros: whether to remove leading zeros; `p` must then not be traced. If False, each leading zero gives a
+        root NaN at the end.
 
     Returns:
-      An array of complex numbers, one less than there are coefficients; stripped zeros do not count.
+      An array of complex numbers, one for each coefficient after the first; stripped zeros do not count.
 
     Raises:
       ValueError: `p` is not of rank 1.
@@ -157,7 +157,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
         parts.append(factor)
         term = mul_p.bind(broadcast_to_shape(factor, (length,)), v)
         u = sub_p.bind(u, pad_p.bind(term, zero, padding_config=((k, size - length - k, 0),)))
-        # What is divided leaves nothing, whatever is rounded.
+        # The leading coefficient becomes exactly 0, whatever the rounding error.
         u = pad_p.bind(take_slice(u, k + 1, size, 0), zero, padding_config=((k + 1, 0, 0),))
     quotient = concatenate_p.bind(*parts, dimension=0) if parts else asarray(np.zeros(1, dtype))
     if trim_leading_zeros:
@@ -240,7 +240,7 @@ def _fit(x: Any, y: Any, rcond: Any, w: Any, deg: int, cov: bool) -> tuple[Any, 
         return coefficients, rest, None, None
     base = inv(matmul(powers.T, powers)) / outer(scale, scale)
     base = base if y.ndim == 1 else reshaped(base, (*base.shape, 1))
-    # With too few points, which the caller refuses, the factor means nothing.
+    # With too few points the factor is meaningless; the caller then raises an error.
     factor = residuals / max(count - (deg + 1), 1)
     return coefficients, rest, base, base * reshaped(factor, (1,) * (base.ndim - 1) + factor.shape)
 

@@ -132,7 +132,7 @@ def hypot(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def _hypot(x: Any, y: Any) -> Array:
-    """The modulus of x + iy: it and its derivatives do not overflow before their results."""
+    """The modulus of x + iy, computed without overflow of intermediate results, for derivatives too."""
     dtype = get_aval(x).dtype
     wide = dtype if dtype in (np.float32, np.float64) else np.dtype(np.float32)
     x, y = (convert(part, get_aval(part), wide, get_aval(part).weak_type) for part in (x, y))
@@ -181,7 +181,7 @@ def _log_of_sum(name: str, sentence: str, log1p_of_power: Function, period: floa
         undefined = bitwise.and_p.bind(comparison.ne_p.bind(difference, difference), _same_power(x, y))
         difference = choose(undefined, like(difference, 0), difference)
         real = arithmetic.real_p.bind(difference) if dtypes.is_complex(get_aval(x).dtype) else difference
-        # Of two equal numbers one is the larger, so that derivatives of every order are right for them too.
+        # One of two equal numbers is treated as the larger one, so that derivatives of every order are right.
         positive = comparison.ge_p.bind(real, like(real, 0))
         smaller = choose(positive, arithmetic.neg_p.bind(difference), difference)
         larger = choose(positive, x, y)
@@ -295,7 +295,7 @@ def _grown(scaled: Any, x: Any) -> Array:
 
 @custom_jvp
 def bessel_i0(x: Any) -> Array:
-    """`i0` of a floating array. Its derivative is `i1`, at 0 too, where that of the absolute value is 1 or -1."""
+    """`i0` of a floating array. Its derivative is `i1`, also at 0, where the derivative of abs(x) is not 0."""
     return _grown(special.bessel_i0e, x)
 
 

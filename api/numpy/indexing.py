@@ -151,7 +151,7 @@ def read(
       x: an array.
       index: resolved for its shape.
       mode: how to read integers out of range.
-      fill_value: the value for windows out of range with `FILL_OR_DROP`; all are, along an axis without elements.
+      fill_value: the value for windows out of range with `FILL_OR_DROP`, such as all windows along an empty axis.
       unique: a promise that no element is read twice.
       in_order: a promise that integers are in ascending order.
       wrap: whether negative integers count from the end.
@@ -366,7 +366,7 @@ def iterate(x: Any) -> Iterator[Any]:
 
 
 def _in_chunks(x: Array, host: np.ndarray) -> Iterator[Any]:
-    """The elements of a concrete array, made as they are asked for: `numpy.iterable` asks for none."""
+    """The elements of a concrete array, created on request: `numpy.iterable` requests none."""
     for start in range(0, x.shape[0], _MANY):
         if x.is_deleted():
             _on_host(x)  # raises an error that says why

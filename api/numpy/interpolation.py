@@ -85,7 +85,7 @@ def _interpolated(x: Any, xp: Any, fp: Any, ends: Any, period: Any, bounded: tup
         place = minimum(maximum(searchsorted(xp, flat, "right"), 1), max(count - 1, 1))
     x0, f0 = take_rows(xp, place - 1), take_rows(fp, place - 1)
     run, rise = take_rows(xp, place) - x0, take_rows(fp, place) - f0
-    # Of points at one place the first counts; nothing is divided by 0 on the way to derivatives either.
+    # The first of several points at the same position counts; derivatives do not divide by 0 either.
     no_run = abs(run) <= np.spacing(dtypes.finfo(xp.dtype).eps)
     out = f0 + (flat - x0) * where(no_run, 0, rise / where(no_run, 1, run))
     outside = ((flat < xp[0], fp[0]), (flat > xp[count - 1], fp[count - 1]))

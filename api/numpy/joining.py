@@ -190,7 +190,7 @@ def block(arrays: ArrayLike | Sequence[Any]) -> Array:
     """Join nested lists of blocks: the innermost lists along the last axis, and so on.
 
     Args:
-      arrays: nested lists of arrays, of one depth.
+      arrays: nested lists of arrays, all of the same depth.
 
     Raises:
       ValueError: a list is empty, or the lists have different depths.

@@ -243,7 +243,7 @@ def contract(
 ) -> Array:
     """The product of two labeled arrays, summed over the labels that the result lacks.
 
-    At most one `dot_general` and one `transpose`; no transpose if it is avoided by swapping the factors.
+    The program has at most one `dot_general` and one `transpose`; if swapping the factors avoids it, no `transpose`.
 
     Args:
       x, y: arrays.

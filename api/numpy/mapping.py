@@ -136,7 +136,7 @@ def _over_outer_axes(function: Callable[..., Any], arrays: list[Any], outer: lis
     for axis in range(len(shape) - 1, -1, -1):
         dims: list[int | None] = []
         for i, own in enumerate(outer):
-            # Axes of length 1 are dropped before the function sees them, unless all are.
+            # An axis of length 1 is removed before the call, unless it has length 1 in all arguments.
             place = axis - (len(shape) - len(own))
             if place < 0:
                 dims.append(None)

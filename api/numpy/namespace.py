@@ -66,7 +66,7 @@ class ArrayNamespaceInfo:
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
 
     def default_device(self) -> None:
-        """None: arrays without a device are on the first device, and computations may move them."""
+        """None: new arrays are uncommitted on the default device, and computations may move them."""
 
     def devices(self) -> list[Any]:
         """The devices, and None."""

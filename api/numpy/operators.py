@@ -38,7 +38,7 @@ from primax.plugins import arithmetic, bitwise, comparison, structural
 
 Operator = Callable[[Any, Any], Any]
 
-# Operators that Python's containers have too, and the methods by which a subclass answers them itself.
+# Operators that Python's containers have too, and the methods by which a subclass overrides them.
 _MEANT_OTHERWISE = {
     ufuncs.equal: ("__eq__",),
     ufuncs.not_equal: ("__ne__", "__eq__"),

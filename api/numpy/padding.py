@@ -31,7 +31,7 @@ __all__ = ["pad"]
 
 
 class ModeError(ValueError, NotImplementedError):
-    """No way to pad has this name; in JAX this is a NotImplementedError."""
+    """The mode of `pad` is unknown; JAX raises a NotImplementedError."""
 
 
 @one_program("pad_width mode")

@@ -63,7 +63,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
 
 
 def _aligned(function: str, a1: Any, a2: Any) -> list[Any]:
-    """Pad polynomials, along the first axis, to one number of coefficients; the shorter one gets leading zeros."""
+    """Pad polynomials, along the first axis, to the same number of coefficients; the shorter one gets leading zeros."""
     a1, a2 = (x if get_aval(x).shape else reshaped(x, (1,)) for x in promote(function, a1, a2))
     shapes = [get_aval(x).shape for x in (a1, a2)]
     size = max(shape[0] for shape in shapes)

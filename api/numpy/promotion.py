@@ -84,7 +84,7 @@ def number_aval(function: str, x: Any) -> ShapedArray:
     """`aval_of` the argument of a function that is not defined for extended dtypes.
 
     Raises:
-      TypeError: the argument is no array of numbers or booleans.
+      TypeError: the argument is not an array of numbers or booleans.
     """
     aval = aval_of(function, x)
     if has_extended_dtype(aval):
@@ -100,7 +100,7 @@ def host_values(x: Any) -> np.ndarray:
 
     Raises:
       TypeError: `x` has a shape and no values.
-      MemoryError: the elements do not fit into memory, as those of a broadcast NumPy array may not.
+      MemoryError: the elements do not fit into memory, for example those of a broadcast NumPy array.
     """
     return np.asarray(runtime.on_host(x), order="C")
 
@@ -160,7 +160,7 @@ def _wide_maker(dtype: Any, kind: type) -> Callable[[Any], Any]:
 
 
 def _wrapped(scalar: int, dtype: Any) -> Any:
-    """Wrap an int around that the dtype cannot hold, but that the default int dtype can."""
+    """Convert an int to an integer dtype; an int out of range, but in the default dtype's range, wraps around."""
     try:
         return dtype.type(scalar)
     except OverflowError:
@@ -168,7 +168,7 @@ def _wrapped(scalar: int, dtype: Any) -> Any:
 
 
 def convert(x: Any, aval: Any, dtype: Any, weak: bool = False) -> Array:
-    """Convert a value of type `aval` to another dtype; host values are converted on the host, operations see arrays."""
+    """Convert a value of type `aval` to another dtype; NumPy converts host values, an equation converts arrays."""
     if aval.dtype == dtype:
         return x
     kind = type(x)
@@ -288,7 +288,7 @@ def _called() -> tuple[str, int]:
 
 
 def _refuse_ranks(function: str, shapes: list[tuple[int, ...]]) -> None:
-    """Warn of operands of different ranks, scalars aside, or raise an error, as the option says.
+    """Warn, or raise an error, as the option says, if operands other than scalars have different ranks.
 
     Raises:
       ValueError: ranks differ, and the option `numpy_rank_promotion` is "raise".
@@ -311,7 +311,7 @@ def _refuse_ranks(function: str, shapes: list[tuple[int, ...]]) -> None:
 
 
 def broadcast(function: str, args: Sequence[Any], scalars: bool = True) -> list[Array]:
-    """Broadcast operands to one shape; scalars stay scalars beside arrays, unless `scalars` is False.
+    """Broadcast operands to a common shape; scalars stay scalars beside arrays, unless `scalars` is False.
 
     Raises:
       ShapeError: the shapes do not broadcast.

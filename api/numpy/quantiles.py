@@ -318,7 +318,7 @@ def _weighted(a: Any, q: Any, weights: Any, axes: tuple[int, ...], keepdims: boo
     up_to = broadcast_to_shape(reshaped(up_to, (*rest, 1, size)), wide)
     before = bitwise.or_p.bind(up_to < threshold, up_to <= 0)
     count = reduce_sum_p.bind(convert(before, get_aval(before), np.dtype(np.int32)), axes=(len(rest) + 1,))
-    # With no weight at all, the last.
+    # If all weights are 0, the last element is the result.
     place = minimum(count, np.int32(max(size - 1, 0)))
     quantiles = take_along(a, place, len(rest))
     if not without_nan:

@@ -80,7 +80,7 @@ def arange(
     """Evenly spaced numbers from start up to, but not including, stop.
 
     Args:
-      start: the first number; if `stop` is None, the argument is `stop`, and the first number is 0.
+      start: the first number; if `stop` is None, this argument is the end, and the first number is 0.
       stop: the end.
       step: the step; 1 if None.
       dtype: the dtype of the result; that to which the arguments promote if None.
@@ -177,7 +177,7 @@ def _along(x: Any, shape: tuple[int, ...], axis: int) -> Any:
 
 
 def _across(way: Any, shape: tuple[int, ...], axis: int) -> Array:
-    """A vector along the new axis of arrays of `shape` with one more axis."""
+    """A vector, reshaped to lie along a new axis of arrays of `shape`."""
     if not shape:
         return way
     sizes = [1] * (len(shape) + 1)

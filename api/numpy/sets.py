@@ -452,7 +452,7 @@ def _sized_difference(ar1: Any, ar2: Any, fill_value: Any, assume_unique: bool, 
     if assume_unique:
         first = _vectors("setdiff1d", ar1, ar2)[0]
         size1 = first.shape[0]
-        # Those of the second array go nowhere.
+        # Elements of the second array get a position out of range, and are dropped.
         targets = choose(x.second, np.int32(size1), x.places)
         kept = put_rows(np.zeros((size1,), np.bool_), targets, mask)
         return _chosen(kept, size, fill_value, first)[0][0]

@@ -372,7 +372,7 @@ broadcast_shapes = structural.broadcast_shapes
 
 
 def broadcast_arrays(*args: ArrayLike) -> list[Any]:
-    """Broadcast arrays to their common shape; a list of them.
+    """Broadcast arrays to their common shape, and return them in a list.
 
     Args:
       args: arrays or numbers.
@@ -400,7 +400,7 @@ def atleast_1d(ary: Any, /) -> Array: ...
 @overload
 def atleast_1d(*arys: Any) -> Array | tuple[Array, ...]: ...
 def atleast_1d(*arys: ArrayLike) -> Array | tuple[Array, ...]:
-    """Add axes of length 1 so that each array has at least one axis; a tuple for several arrays.
+    """Add axes of length 1 so that each array has at least one axis; several arrays give a tuple.
 
     Examples:
       >>> import primax.numpy as pnp
@@ -416,7 +416,7 @@ def atleast_2d(ary: Any, /) -> Array: ...
 @overload
 def atleast_2d(*arys: Any) -> Array | tuple[Array, ...]: ...
 def atleast_2d(*arys: ArrayLike) -> Array | tuple[Array, ...]:
-    """Add leading axes of length 1 so that each array has at least two axes; a tuple for several arrays.
+    """Add leading axes of length 1 so that each array has at least two axes; several arrays give a tuple.
 
     Examples:
       >>> import primax.numpy as pnp
@@ -431,7 +431,7 @@ def atleast_3d(ary: Any, /) -> Array: ...
 @overload
 def atleast_3d(*arys: Any) -> Array | tuple[Array, ...]: ...
 def atleast_3d(*arys: ArrayLike) -> Array | tuple[Array, ...]:
-    """Add axes of length 1 so that each array has at least three axes; a tuple for several arrays.
+    """Add axes of length 1 so that each array has at least three axes; several arrays give a tuple.
 
     A vector of length n becomes (1, n, 1), a matrix of shape (m, n) becomes (m, n, 1).
 

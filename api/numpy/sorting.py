@@ -170,7 +170,7 @@ def _order(a: Any, axis: int, dtype: Any, stable: bool = True, descending: bool 
     shape = get_aval(a).shape
     places = iota_p.bind(dtype=dtype, shape=shape, dimension=axis)
     if descending:
-        # Equal elements keep their order if both what is sorted and the result are reversed.
+        # Equal elements keep their order if both the input and the result are reversed.
         a, places = rev_p.bind(a, dimensions=(axis,)), rev_p.bind(places, dimensions=(axis,))
     _, out = primitives.sort_p.bind(a, places, dimension=axis, is_stable=bool(stable), num_keys=1)
     return rev_p.bind(out, dimensions=(axis,)) if descending else out
@@ -336,7 +336,7 @@ def _searched(a: Any, v: Any, side: str, method: str, dtype: Any) -> Array:
     )
     search = _by_comparing if few and method == "scan" else _SEARCHES[method]
     if dtypes.is_complex(aval.dtype):
-        # Only sorting has an order of complex numbers.
+        # Only sorting orders complex numbers.
         search = _by_sorting
     positions = search(a, flat, side)
     return reshaped(convert(positions, get_aval(positions), dtype), query.shape)
@@ -360,7 +360,7 @@ def _precedes(x: Any, v: Any, side: str) -> Array:
 
 
 def _by_halving(a: Any, v: Any, side: str, unrolled: bool = False) -> Array:
-    """Binary search by steps that halve each time: one is made if the element before its end precedes v."""
+    """Binary search with steps that halve each time; a step is taken if the last element it skips precedes v."""
     count, size = get_aval(v).shape[0], get_aval(a).shape[0]
     dtype = index_dtype(size)
     place = broadcast_to_shape(as_scalar(0, dtype), (count,))

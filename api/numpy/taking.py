@@ -74,7 +74,7 @@ def take(
         count from the end; 'wrap' takes positions modulo the length; 'clip' clips them, negative ones to 0.
       unique_indices: a promise that positions are unique.
       indices_are_sorted: a promise that positions ascend.
-      fill_value: a number; by default NaN, the smallest signed integer, the greatest unsigned integer, or True.
+      fill_value: a number; by default NaN, the smallest signed integer, the largest unsigned integer, or True.
 
     Raises:
       TypeError: `indices` does not hold integers.
@@ -170,7 +170,7 @@ def take_along_axis(
       axis: the axis; None to ravel the array first, and `indices` then has rank 1.
       mode: the treatment of positions out of range, as for `x.at[...].get`, 'fill' by default; or 'one_hot', which
         fills with zeros.
-      fill_value: the value for 'fill'; by default NaN, the smallest signed integer, the greatest unsigned integer, or
+      fill_value: the value for 'fill'; by default NaN, the smallest signed integer, the largest unsigned integer, or
         True.
       wrap_negative_indices: whether negative positions count from the end; if False they are out of range.
 

@@ -1,4 +1,4 @@
-"""Elementwise functions: what NumPy calls ufuncs."""
+"""Elementwise functions, which NumPy calls ufuncs."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ invert = _unary("invert", bitwise.not_p, "The bits that are not set in x.", _INT
 add = _with_logic("add", arithmetic.add_p, bitwise.or_p, "x + y; the logical or of booleans.")
 subtract = _binary("subtract", arithmetic.sub_p, "x - y.")
 multiply = _with_logic("multiply", arithmetic.mul_p, bitwise.and_p, "x * y; the logical and of booleans.")
-divide = _binary("divide", arithmetic.div_p, "x / y, which is never an integer.", _INEXACT, to_inexact)
+divide = _binary("divide", arithmetic.div_p, "x / y, in a floating or complex dtype.", _INEXACT, to_inexact)
 maximum = _binary("maximum", arithmetic.max_p, "The larger of x and y; NaN if either is NaN.")
 minimum = _binary("minimum", arithmetic.min_p, "The smaller of x and y; NaN if either is NaN.")
 equal = _binary("equal", comparison.eq_p, "Whether x == y.", "of any dtype")
@@ -435,8 +435,8 @@ def _scaled(name: str, factor: float, sentence: str) -> Unary:
     return document(function, name, sentence, 1, _INEXACT)
 
 
-deg2rad = _scaled("deg2rad", math.pi / 180, "An angle in degrees as radians.")
-rad2deg = _scaled("rad2deg", 180 / math.pi, "An angle in radians as degrees.")
+deg2rad = _scaled("deg2rad", math.pi / 180, "Convert an angle in degrees to radians.")
+rad2deg = _scaled("rad2deg", 180 / math.pi, "Convert an angle in radians to degrees.")
 
 
 @one_program("deg")

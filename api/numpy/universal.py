@@ -212,8 +212,8 @@ class ufunc(Base):
 
         Args:
           a: an array.
-          axis: the axis; None for all elements; or a tuple of axes; a function without an identity takes one
-            at most, since their order matters.
+          axis: the axis; None for all elements; or a tuple of axes, with at most one axis if the function has no
+            identity, since the order of several axes matters.
           dtype: the dtype of the result; that of the function's result if None.
           out: None.
           keepdims: whether the axes stay, with length 1.
@@ -222,7 +222,7 @@ class ufunc(Base):
 
         Raises:
           ValueError: the function does not have two arguments and one result, `axis` is out of range, there may be no
-            elements, no identity and no `initial`, or `axis` has several axes and there is no identity.
+            elements, without an identity or `initial`; or `axis` has several axes and there is no identity.
         """
         self._check_binary("reduce", out)
         if self._reduce is not None:

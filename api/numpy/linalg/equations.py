@@ -139,7 +139,7 @@ def lstsq(
       b: a vector of shape (m,), or a matrix of shape (m, k).
       rcond: singular values below `rcond` times the largest one are treated as zero; by default, and for negative
         values, max(m, n) times the machine epsilon.
-      numpy_resid: whether the residuals are empty in the cases of NumPy: if the rank is below n, or m <= n. The
+      numpy_resid: whether the residuals are empty if the rank is below n, or m <= n, as in NumPy. The
         arguments must then not be traced.
 
     Returns:
