@@ -40,8 +40,8 @@ def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
       n: the length along the axis; `x` is cut, or padded with zeros.
       axis: the axis.
       norm: the divisor, for n points: "backward" divides inverses by 2 n; "ortho" divides all transforms by sqrt(2 n),
-        and scales the first coefficient so that they are orthogonal; "forward" divides all transforms but inverses by 2
-        n.
+        and scales the first coefficient so that they are orthogonal; "forward" divides transforms, except inverses, by
+        2 n.
 
     Raises:
       NotImplementedError: `type` is neither 2 nor 3.

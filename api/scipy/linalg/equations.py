@@ -292,7 +292,7 @@ def solve(
     Args:
       a: square matrices of shape (..., n, n).
       b: a vector of shape (n,), or matrices of shape (..., n, k).
-      lower: the triangle to read of positive definite matrices.
+      lower: whether to read the lower triangle of a positive definite matrix, instead of the upper one.
       overwrite_a, overwrite_b, debug, check_finite: ignored.
       assume_a: "gen" for any matrix, "sym" for symmetric, "her" for Hermitian, "pos" for positive definite matrices.
 

@@ -45,7 +45,7 @@ def eigh(
     Args:
       a: matrices of shape (..., n, n).
       b: None, or a positive definite matrix of the same shape.
-      lower: the triangle to read, after `a` is replaced by the mean of `a` and its adjoint.
+      lower: no effect, since `a` is first replaced by the mean of `a` and its adjoint, as in JAX.
       eigvals_only: whether to return only the eigenvalues.
       overwrite_a, overwrite_b, turbo, check_finite: ignored.
       eigvals: None.

@@ -40,10 +40,10 @@ from primax.scipy.linalg.factorizations import schur
 
 __all__ = ["expm", "expm_frechet", "funm", "rsf2csf", "solve_sylvester", "sqrtm"]
 
-# The squarings that second derivatives of exponentials have.
+# The number of squarings in second derivatives of exponentials.
 _MOST_SQUARINGS = 24
-# For each precision, the degree of the approximation, the norm up to which its error is below rounding, and the mean
-# growth of powers up to which it is so for matrices whose absolute values have small powers too.
+# For each precision: the degree of the approximation; the largest norm for which its error is below rounding; and the
+# largest growth of powers for which it is, if the powers of the absolute values are small too.
 _PADE = {
     np.dtype(np.float32): (7, 3.925724783138660, 3.925724783138660),
     np.dtype(np.float64): (13, 5.371920351148152, 4.25),
@@ -54,7 +54,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     """The exponentials of square matrices, by a Padé approximation, scaling and squaring.
 
     The scaling follows from the growth of powers, so that large elements far from the diagonal cost no accuracy. The
-    diagonals of upper triangular matrices and those above are computed anew after each squaring.
+    diagonal and the superdiagonal of upper triangular matrices are computed exactly after each squaring.
 
     A. H. Al-Mohy and N. J. Higham, A new scaling and squaring algorithm for the matrix exponential, SIAM J. Matrix
     Anal. Appl. 31 (2009).
@@ -88,7 +88,7 @@ def _expm(A: Any, upper_triangular: bool, max_squarings: int) -> Array:
 def _exponential(upper_triangular: bool, max_squarings: int, a: Any) -> Array:
     powers = _powers(a)
     halvings = _halvings(a, powers)
-    # Rounded up for the accuracy that the approximation promises, down where no more squarings are allowed.
+    # Round up for the accuracy of the approximation, except where `max_squarings` allows no more squarings.
     needed = where(halvings > 0, halvings, 0)
     times = minimum(ceil_(needed), max_squarings)
     shape, dtype = get_aval(a).shape, get_aval(a).dtype
@@ -118,7 +118,7 @@ def _exponential_jvp(upper_triangular: bool, max_squarings: int, primals: Any, t
 
 
 def _change(a: Any, t: Any) -> Array:
-    """The derivative of the exponential, linear in `t`. Its transpose is that at the transposed matrix."""
+    """The derivative of the exponential, linear in `t`. Its transpose is the derivative at the transposed matrix."""
     out: Array = linear_call_by(_change_by_squaring, lambda a, ct: _change(mt(a), ct), _change_by_constant_loop, a, t)
     return out
 
@@ -129,7 +129,7 @@ def _times_by_norm(a: Any) -> Array:
 
 
 def _change_by_squaring(a: Any, t: Any) -> Array:
-    """The derivative, with a scaling by the norm, since the powers of a change may grow where those of `a` do not."""
+    """The derivative, scaled by the norm: powers may grow in the direction `t` where those of `a` do not."""
     times = _times_by_norm(a)
     x, dx = jvp(lambda a: _approximation(a, _powers(a), times, False), (a,), (t,))
 
@@ -142,7 +142,7 @@ def _change_by_squaring(a: Any, t: Any) -> Array:
 
 
 def _change_by_constant_loop(a: Any, t: Any) -> Array:
-    """The same with a loop of constant length, which can be differentiated in both modes."""
+    """The same derivative, by a loop of constant length, which can be differentiated in both modes."""
     times = _times_by_norm(a)
     whole = minimum(times, _MOST_SQUARINGS).astype(np.int32)
 
@@ -172,7 +172,7 @@ def _powers(a: Any) -> list[tuple[Any, Any]]:
 
 
 def _halvings(a: Any, powers: Any) -> Array:
-    """How often matrices must be halved, from above: the least of two bounds."""
+    """An upper bound of the necessary number of halvings: the smaller of two bounds."""
     dtype = real_dtype(get_aval(a).dtype)
     degree, bound, of_growth = _PADE.get(dtype, _PADE[np.dtype(np.float32)])
     norm = _norm(a)
@@ -181,7 +181,7 @@ def _halvings(a: Any, powers: Any) -> Array:
     norms = *((_norm(x), exponent) for x, exponent in powers[1:]), eighth
     by_4, by_6, by_8 = ((exponent + log2(size)) / k for k, (size, exponent) in zip((4, 6, 8), norms, strict=True))
     by_growth = maximum(minimum(maximum(by_4, by_6), maximum(by_6, by_8)) - exponent_of(of_growth), 0)
-    # The first neglected term, for absolute values: norms of powers of a nonnegative matrix from products with ones.
+    # The first neglected term, of absolute values: products with a vector of ones give the norms of the powers.
     last = 2 * degree + 1
     scale = where(norm > 0, norm, 1)
     sizes = absolute(stop_gradient(a)) / scale
@@ -206,7 +206,7 @@ def _halvings(a: Any, powers: Any) -> Array:
 
 
 def _approximation(a: Any, powers: Any, times: Any, upper_triangular: bool) -> Array:
-    """The Padé approximation of the exponentials of matrices that are halved some times."""
+    """The Padé approximation of the exponentials of matrices, after these are halved `times` times."""
     dtype = get_aval(a).dtype
     degree = _PADE.get(real_dtype(dtype), _PADE[np.dtype(np.float32)])[0]
     coefficients = [
@@ -232,9 +232,9 @@ def _approximation(a: Any, powers: Any, times: Any, upper_triangular: bool) -> A
 
 
 def _with_exact_band(a: Any, x: Any) -> Array:
-    """Approximate exponentials of upper triangular matrices with two exact diagonals, the main one and that above.
+    """Approximate exponentials of upper triangular matrices with an exact diagonal and superdiagonal.
 
-    Element (i, i + 1) is that of `a` times the divided difference of the exponentials of two elements on the diagonal.
+    Element (i, i + 1) is that of `a` times the divided difference of the exponentials of diagonal elements i and i + 1.
     """
     n = get_aval(a).shape[-1]
     d = diagonal(a)
@@ -445,7 +445,7 @@ def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> tuple[A
       the array and the error estimate.
 
     Raises:
-      ValueError: `A` is not a square matrix.
+      ValueError: `A` is not square.
 
     Examples:
       >>> import primax as px

@@ -22,8 +22,8 @@ from primax.plugins.structural import rev_p, slice_p
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]
 
-# A product of a direct convolution takes half as long as one of the N log N steps of a transform of N elements, of
-# which three are needed. Direct convolution is also more precise.
+# A transform of N elements has N log N steps, and three transforms are needed; a step takes twice as long as a product
+# of the direct convolution, which is also more precise.
 _PRODUCTS_PER_STEP = 8
 
 _BOUNDARIES = {"fill": "constant", "wrap": "wrap", "circular": "wrap", "symm": "symmetric", "symmetric": "symmetric"}
@@ -205,7 +205,7 @@ def _convolved(function: str, x: Any, y: Any, mode: str, method: str, precision:
         method = _cheaper(shape, window, mode)
     if method == "fft":
         return _by_transforms(function, x, y, mode, tuple(range(len(shape))))
-    # The result is the same for either order, and the smaller array the better kernel, but 'same' goes by the first.
+    # The smaller array is the better kernel. Swapping does not change the result, except for 'same'.
     if _fit(function, shape, window) if mode == "valid" else mode == "full" and math.prod(window) >= math.prod(shape):
         x, y, window = y, x, shape
     padding = [mode_padding(mode, size) for size in window]

@@ -1,4 +1,4 @@
-"""Solvers of linear systems of operators, under scipy.sparse's names; it has no sparse arrays."""
+"""Solvers of linear systems, under scipy.sparse's names; sparse arrays are in `primax.experimental.sparse`."""
 
 from __future__ import annotations
 

@@ -276,7 +276,7 @@ def _scaled(
     found, r, k = method(A, unit, start, M, limit, maxiter)
     rest = _square(unit - A(found))
     finite = pnp.isfinite(rest) & pnp.all(pnp.isfinite(found))
-    # The residual of the recursion drifts from the true one, which may be twice as large before it is a failure.
+    # The residual of the recursion differs from the true residual, which may be twice as large as the tolerance.
     converged = zero | (finite & (_square(r) <= limit) & (rest <= 4 * limit))
     info = pnp.where(converged, 0, pnp.where(finite, pnp.maximum(k, 1), -1)).astype(dtypes.default_int_dtype())
     return pnp.where(zero, 0, found * size), info

@@ -87,7 +87,7 @@ def _reflected(a: Any, b: Any) -> tuple[Any, Any, Any]:
 
 @custom_jvp
 def _betaln(a: Any, b: Any) -> Array:
-    """Large arguments by the series of Stirling, whose large terms cancel out on paper."""
+    """By Stirling's series for large arguments, in which the large terms are canceled analytically."""
     least, most = minimum(a, b), maximum(a, b)
     two_large = (least >= 10) & (most < np.inf)
     u, v = where(two_large, least, 10.0), where(two_large, most, 10.0)
@@ -109,7 +109,7 @@ _betaln.defjvp(_betaln_jvp, symbolic_zeros=True)
 
 @custom_jvp
 def _beta_size(a: Any, b: Any) -> Array:
-    """exp(_betaln(a, b)); if one is small and positive, after one step to the right, where the logarithm is small."""
+    """exp(_betaln(a, b)); small positive arguments are first increased by 1, where the logarithm is small."""
     least, most = minimum(a, b), maximum(a, b)
     small = (least > 0) & (least < 0.5) & (most < np.inf)
     u, v = where(small, least, 0.5), where(small, most, 0.5)
@@ -225,7 +225,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     """
     N, k = real("comb", N, k)
     if repetition:
-        N = where((N == 0) & (k == 0), 0.0, N + k - 1)  # nothing is chosen of nothing in one way
+        N = where((N == 0) & (k == 0), 0.0, N + k - 1)  # there is one way to choose nothing from nothing
     valid = (k >= 0) & (N >= 0) & (k <= N)
     total, chosen = where(valid & (np.inf > N), N, 1.0), where(valid & (np.inf > N), k, 1.0)
     ways = exp(-log1p(total) - _betaln(total - chosen + 1, chosen + 1))

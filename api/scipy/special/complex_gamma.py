@@ -115,7 +115,7 @@ def loggamma(x: ArrayLike) -> Array:
     """The principal branch of the logarithm of the gamma function, which is continuous except at negative numbers.
 
     Args:
-      x: arrays or numbers, which may be complex; of real ones the result is real, NaN below 0.
+      x: arrays or numbers, which may be complex; for real numbers the result is real, and NaN below 0.
 
     Raises:
       TypeError: `x` is not an array.

@@ -157,7 +157,7 @@ _xlog1py.defjvp(_xlog1py_jvp, symbolic_zeros=True)
 def _quotient(x: Any, y: Any) -> Array:
     """x / y, and 0 for 0 / 0; its derivative has no square of y, which could leave the range.
 
-    XLA would divide once by the square, were it asked to divide twice.
+    XLA would replace two divisions by one division by the square.
     """
     return x / where((x == 0) & (y == 0), 1, y)
 
@@ -193,7 +193,7 @@ def _entr(x: Any) -> Array:
     return where(x < 0, -np.inf, _xlogy(-x, x))
 
 
-# 1 / e, the sum of a number of float64 and what is left.
+# 1 / e, as the sum of its float64 value and the remainder.
 _ONE_OVER_E = (0.36787944117144233, -1.2428753672788363e-17)
 
 
@@ -245,7 +245,7 @@ _rel_entr.defjvp(_rel_entr_jvp, symbolic_zeros=True)
 
 
 def _both_positive(p: Any, q: Any) -> tuple[Any, Any, Any]:
-    """Whether both are positive, and the two with 1 where they are not."""
+    """Whether both are positive, and both numbers, with 1 where they are not."""
     positive = (p > 0) & (q > 0)
     return positive, where(positive, p, 1.0), where(positive, q, 1.0)
 

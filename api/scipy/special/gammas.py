@@ -209,9 +209,9 @@ def _as_complex(x: Any) -> Array:
 
 
 def log_ratio(z: Any, m: Any) -> Array:
-    """lgamma(z + m) - lgamma(z); for large z by the series of Stirling, whose large terms cancel out on paper.
+    """lgamma(z + m) - lgamma(z); for large z by Stirling's series, in which the large terms are canceled.
 
-    For small z and m by one step to the right, since two large logarithms would cancel out.
+    If z and m are small, z is first increased by 1, since two large logarithms would cancel out.
     """
     large, finite = (z >= 10) & (z + m >= 10), z < np.inf
     u, v = where(large & finite, z, 10.0), where(large & finite, m, 1.0)
@@ -245,11 +245,11 @@ def _divided(coefficients: tuple[float, ...], s: Any, t: Any) -> tuple[Any, Any]
 
 
 def _steps(a: Any, b: Any) -> tuple[Any, ...]:
-    """What the two functions below have in common, for positive a and a + b, moved to the right by 10 where below that.
+    """The common part of the two functions below: ten steps that increase a and a + b by 1 if one of them is below 10.
 
-    Returns whether both are positive; a factor and b times that, so that no quotient by it is below the smallest
-    normal number; a on the right; the inverses of that and of a + b there; and pairs of 1 / (a + k) and
-    b / (a + b + k), which are 0 where there is no step, the last of them on the right.
+    Returns whether a and a + b are positive and finite; a factor, and b times it, whose quotients do not underflow; the
+    increased a, its inverse and that of the increased a + b; and pairs of 1 / (a + k), or 0 without steps, and
+    b / (a + b + k) for each step, then for the increased numbers.
     """
     total = a + b
     known = (a > 0) & (total > 0) & (a < np.inf) & (total < np.inf)
@@ -264,7 +264,7 @@ def _steps(a: Any, b: Any) -> tuple[Any, ...]:
 
 
 def _wide(difference: Any) -> Any:
-    """In at least 32 bits, and with symbolic zeros of its derivative."""
+    """A `custom_jvp` function that computes a difference in at least 32 bits."""
 
     @custom_jvp
     def function(a: Any, b: Any) -> Array:
@@ -279,7 +279,7 @@ def _wide(difference: Any) -> Any:
 
 @_wide
 def digamma_difference(a: Any, b: Any) -> Array:
-    """digamma(a + b) - digamma(a), where a and a + b are positive by ten steps to the right and divided differences.
+    """digamma(a + b) - digamma(a); for positive a and a + b, by ten steps of the recurrence and divided differences.
 
     All terms have the sign of b, and none cancel out.
     """

@@ -28,7 +28,7 @@ _LARGE = 2.0**40
 def _bessel(v: int, n_iter: int, z: Any) -> Array:
     """Miller's algorithm: the recurrence from above, scaled by the sum J0 + 2 J2 + 2 J4 + ... = 1.
 
-    Numbers are divided by a power of 2 where they grow large; how often is remembered for each order.
+    Large numbers are divided by a power of 2; the number of divisions is recorded for each order.
     """
     first = max(n_iter, v + 1)
     zero = z == 0
@@ -70,7 +70,7 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     Args:
       z: real arrays or numbers of a floating dtype.
       v: the highest order, from 0 on.
-      n_iter: from which order the recurrence begins; it must be well above abs(z).
+      n_iter: the order at which the recurrence begins; it must be well above abs(z).
 
     Returns:
       An array of shape (v + 1, *z.shape).
@@ -100,8 +100,8 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
 def _legendre(n_max: int, n: Any, m: Any, theta: Any) -> Array:
     """Normalized associated Legendre functions of cos(theta), with the phase of Condon and Shortley."""
     cosine, sine = pnp.cos(theta), pnp.sin(theta)
-    # They are functions of the cosine: the sine counts as positive for all angles. That of the angle nearest to pi may
-    # be negative by rounding, and keeps its derivative.
+    # They are functions of the cosine: the sine counts as positive for all angles. The sine of the angle nearest to pi
+    # may be negative by rounding, and keeps its derivative.
     sine = pnp.where(pnp.mod(theta, 2 * pi) > np.asarray(pi, theta.dtype), -sine, sine)
     square = m * m
 

@@ -48,7 +48,7 @@ def _series(above: tuple[Any, ...], below: tuple[Any, ...], x: Any, most: int = 
 
 
 def _scaled_series(above: tuple[Any, ...], below: tuple[Any, ...], x: Any, most: int = _MOST_TERMS) -> Any:
-    """The sum that `_series` has, divided by a power of exp(_SHIFT) lest it leave the range, and the exponent."""
+    """The sum of `_series`, divided by a power of exp(_SHIFT) so that it stays in range, and the exponent."""
     least = epsilon(x) / 4
 
     def goes_on(state: Any) -> Array:
@@ -62,7 +62,7 @@ def _scaled_series(above: tuple[Any, ...], below: tuple[Any, ...], x: Any, most:
             factor = factor * (parameter + k)
         for parameter in below:
             factor = factor / pnp.where(parameter + k == 0, 1.0, parameter + k)
-        term = pnp.where(factor == 0, 0.0, term * factor)  # an overflowed sum may end too
+        term = pnp.where(factor == 0, 0.0, term * factor)  # where an overflowed series ends, not 0 * inf
         total = total + term
         large = (pnp.abs(total) > 1e18) & (pnp.abs(total) < np.inf)
         scale = pnp.where(large, np.exp(-_SHIFT), 1.0).astype(x.dtype)

@@ -299,7 +299,7 @@ def sici(x: ArrayLike) -> tuple[Any, Any]:
 def _half_turns(x: Any) -> tuple[Any, Any]:
     """Sine and cosine of pi x**2 / 2.
 
-    The square is taken modulo 4 in exact parts, from the parts of x. It is 0 where all numbers are even.
+    The square is reduced modulo 4 in exact parts, from the parts of x. If x is large, it is even, and the result 0.
     """
     double = get_aval(x).dtype == np.float64
     small = pnp.abs(x) < (2.0**53 if double else 2.0**24)

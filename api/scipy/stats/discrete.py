@@ -43,7 +43,7 @@ def _stirling_error(k: Any) -> Array:
 
 
 def _poisson_logpmf(k: Any, mu: Any) -> Array:
-    """By Stirling's series and the deviance, whose large terms cancel out on paper."""
+    """By Stirling's series and the deviance, in which the large terms are canceled analytically."""
     inside = (k > 0) & (mu > 0)
     u, v = where(inside, k, 1.0), where(inside, mu, 1.0)
     out = -_stirling_error(u) - deviance(u, v) - 0.5 * log(u) - _HALF_LOG_TWO_PI
@@ -51,7 +51,7 @@ def _poisson_logpmf(k: Any, mu: Any) -> Array:
 
 
 def _binom_logpmf(k: Any, n: Any, p: Any) -> Array:
-    """As that of the Poisson distribution; the ends are powers of a probability."""
+    """Like `_poisson_logpmf`; at both ends of the support, the logarithm of a power of a probability."""
     inside = (k > 0) & (k < n) & (p > 0) & (p < 1)
     k_, n_, p_ = where(inside, k, 1.0), where(inside, n, 2.0), where(inside, p, 0.5)
     rest = n_ - k_

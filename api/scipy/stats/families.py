@@ -50,7 +50,7 @@ class _Distribution:
 
     Class attributes:
       parameters: the parameters of location and scale.
-      number: the name of the number whose probability is asked for.
+      number: the name of the argument of `pdf`, `pmf`, `cdf` and the like.
 
     Args:
       name: the name in messages.
