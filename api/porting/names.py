@@ -62,7 +62,7 @@ def bindings(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str | Non
 
 
 def uses_of(tree: ast.Module) -> Iterator[Use]:
-    """Every use of a name of JAX in a module, with the longest paths only."""
+    """Every use of a name of JAX in a module, each with the longest path of attributes."""
     scope = Scope()
     _bind(tree.body, scope)
     for statement in tree.body:

@@ -51,9 +51,9 @@ def _add_source_parts() -> None:
 
 
 def _name_arrays() -> None:
-    """Give the types of arrays and tracers a module of jax's.
+    """Set the module of the types of arrays and tracers to a module of JAX.
 
-    Packages for several libraries of arrays, such as autoray and eagerpy, read the library from the first part of it.
+    Packages for several libraries of arrays, such as autoray and eagerpy, recognize the library by its first part.
     """
     Array.__module__ = ExtendedArray.__module__ = "jax"
     for kind in (Tracer, ad.JVPTracer, LinearTracer, batching.BatchTracer, partial_eval.StagingTracer):

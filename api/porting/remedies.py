@@ -1,4 +1,4 @@
-"""Names of JAX for packages written for it, and what to use in place of those that primax does not have."""
+"""Names of JAX for packages written for it, and replacements of names that primax does not have."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SUPPLIED = ("jax.extend", "jax.interpreters", "jax.ffi")
 
 
 def supply(module: str, name: str) -> Any:
-    """What a module of `primax.extend` has under a name of JAX without listing it.
+    """The object under a name of JAX that a module of `primax.extend` has, but does not list.
 
     Args:
       module: the name of the module of primax.
@@ -47,7 +47,7 @@ def supply(module: str, name: str) -> Any:
 
 
 def remedy(module: str, name: str) -> str:
-    """What takes the place of a name that a module of primax does not have; "" if JAX does not have it either.
+    """The replacement of a name that a module of primax does not have; "" if JAX does not have it either.
 
     Args:
       module: the name of the module of primax.

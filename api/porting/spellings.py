@@ -20,7 +20,7 @@ _bind = Primitive.bind
 
 
 class _Trace:
-    """What packages ask a trace, and traces ask themselves."""
+    """The methods of JAX's traces that packages and their own traces call."""
 
     alive: bool
     main = property(lambda self: self, doc="The trace itself, for packages that compare transformations.")
@@ -43,7 +43,7 @@ class _Trace:
 
 
 class _ShapedArray:
-    """What types of `jax.experimental.hijax` ask the types of their parts, which may be arrays."""
+    """The methods that types of `jax.experimental.hijax` call on the types of their parts, for arrays."""
 
     def lo_ty(self) -> list[Any]:
         """The types of the arrays in a value."""
@@ -59,7 +59,7 @@ class _ShapedArray:
 
 
 class _AbstractValue:
-    """An older name."""
+    """An older name of a method."""
 
     def at_least_vspace(self: Any) -> Any:
         """The type of tangents of values of this type."""
@@ -67,7 +67,7 @@ class _AbstractValue:
 
 
 class _Primitive:
-    """What packages ask a primitive, and parameters that only JAX's primitive has."""
+    """The methods of JAX's primitives that packages call, and parameters that only JAX's primitive has."""
 
     call_primitive = map_primitive = False  # primax finds inner programs among the parameters
 
@@ -96,7 +96,7 @@ def _closed(value: Any) -> Any:
 
 
 class _ModuleContext:
-    """What lowering rules ask a module."""
+    """The attributes that lowering rules read from the context of a module."""
 
     backend = property(lambda self: self.get_backend(), doc="The client of the platform.")
     ip = property(lambda self: self.body, doc="The place of the next function of the module.")
@@ -109,7 +109,7 @@ class _ModuleContext:
 
 
 class _LoweringRuleContext:
-    """What lowering rules ask the context of an equation."""
+    """The attributes that lowering rules read from the context of an equation."""
 
     axis_size_env = jaxpr_eqn_ctx = None
     dim_var_values = ()
@@ -117,7 +117,7 @@ class _LoweringRuleContext:
     traceback = property(lambda self: self.source_info, doc="The place of the equation.")
 
     def is_forward_compat(self) -> bool:
-        """Whether the module must be readable by older consumers: it always is."""
+        """Whether older consumers must be able to read the module: always true."""
         return True
 
 

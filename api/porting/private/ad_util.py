@@ -21,7 +21,7 @@ __all__ = [
     "stop_gradient_p",
 ]
 
-# No program has this primitive, nor does one in JAX; packages define rules for it.
+# No program contains this primitive, in JAX neither; packages define rules for it.
 stop_gradient_p = Primitive("stop_gradient")
 
 

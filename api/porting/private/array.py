@@ -13,7 +13,7 @@ __all__ = ["ArrayImpl"]
 
 
 class _ArrayImplType(type):
-    """The type of `ArrayImpl`; instances of `Array` that are no tracers are instances of `ArrayImpl`."""
+    """The type of `ArrayImpl`; instances of `Array` that are not tracers are instances of `ArrayImpl`."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return type(instance) is Array

@@ -1,7 +1,7 @@
 """Call primitives: `CallPrimitive`, `call_p` and `closed_call_p`, which packages bind to functions.
 
-A call of a function whose operations are computed at once is the function's call. If a program is being built, the
-function is staged, and its program becomes the parameter `call_jaxpr` of the primitive, with primax's rules for it.
+Outside of programs, binding such a primitive calls the function. While a program is traced, the function is traced
+too, and its program becomes the parameter `call_jaxpr` of an equation of the primitive, with primax's rules for it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class CallPrimitive(core.Primitive[list[Any]]):
 
     It is bound to a function by `bind(*args, subfuns=(function,))`, as in JAX 0.10, or `bind(function, *args)`, or to
     its program by `bind(*args, call_jaxpr=program)`. It has rules of all kinds, which compute the program; rules that
-    a package enters replace them. A trace that defines `process_call(primitive, function, args, params)` gets calls of
-    functions by it.
+    a package enters replace them. Calls of functions are passed to the trace's method
+    `process_call(primitive, function, args, params)`, if it has one.
     """
 
     call_primitive = True

@@ -114,8 +114,8 @@ def _short(name: str) -> str:
 class JaxConfig:
     """All options, as attributes with or without the prefix `jax_`, and through `read` and `update`.
 
-    Options of JAX that primax lacks are read as JAX's defaults. Options that only change how JAX works, and no result,
-    may be set and have no effect; setting any other one to another value raises an error.
+    Options of JAX that primax lacks are read as JAX's defaults. Options that do not change results may be
+    set, and have no effect; setting any other option to another value raises an error.
     """
 
     def __init__(self) -> None:
@@ -225,7 +225,7 @@ class enable_custom_prng(ContextDecorator):
 
 
 class legacy_prng_key(ContextDecorator):
-    """The decorator `jax.legacy_prng_key`, for what happens with raw keys; primax only supports "allow".
+    """The decorator `jax.legacy_prng_key`, for the treatment of raw keys; primax only supports "allow".
 
     Raises:
       AttributeError: on entry, if the argument is "warn" or "error".

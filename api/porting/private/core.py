@@ -93,7 +93,7 @@ def canonicalize_shape(shape: Any, context: str = "") -> tuple[int, ...]:
     """The sizes of axes as a tuple of integers of Python.
 
     Raises:
-      TypeError: the shape is no sequence of integers; the message ends with `context`.
+      TypeError: the shape is not a sequence of integers; the message ends with `context`.
     """
     return integers(shape, "canonicalize_shape", f"shape {context}".strip())
 
@@ -133,7 +133,7 @@ def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
 
 
 def is_concrete(x: Any) -> bool:
-    """Whether the value of an argument is known: it is no tracer, or a tracer that Python can test."""
+    """Whether the value of an argument is known: it is not a tracer, or a tracer that Python can test."""
     return bool(x.is_concrete) if isinstance(x, core.Tracer) else x is not None
 
 

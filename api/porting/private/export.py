@@ -18,10 +18,10 @@ def export(
     platforms: Sequence[str] | None = None,
     disabled_checks: Sequence[_export.DisabledSafetyCheck] = (),
 ) -> Callable[..., _export.Exported]:
-    """`primax.export.export`, of the calling convention that the option asks for.
+    """`primax.export.export`, with the calling convention that the option selects.
 
     Raises:
-      ValueError: there is no such version, or a program for several devices must have an older one than the newest.
+      ValueError: raised at a call, if the version is not supported, or is not the newest for several devices.
     """
     make = _export.export(fun_jit, platforms=platforms, disabled_checks=disabled_checks)
     newest = _export.maximum_supported_calling_convention_version

@@ -1,4 +1,4 @@
-"""`jax.experimental.hijax`: types of users' own, by JAX's names for what they define, and primitives on such values."""
+"""`jax.experimental.hijax`: user-defined types, with JAX's names of their methods, and primitives on their values."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _attribute_of_type(x: Any, name: str) -> Any:
 
 
 class HiType(UserType):
-    """A type of a user's own. Its values have the methods that the type has as `aval_method`s and `aval_property`s."""
+    """A user-defined type. Its values have the methods that the type has as `aval_method`s and `aval_property`s."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -158,7 +158,7 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], HiType]) -> None:
 
 
 class HiPrimitive(core.Primitive):
-    """A primitive on values of users' types. A subclass defines `abstract_eval`, `to_lojax`, `jvp` and `transpose`."""
+    """A primitive on user-defined values. A subclass defines `abstract_eval`, `to_lojax`, `jvp` and `transpose`."""
 
     multiple_results = False
 

@@ -14,7 +14,7 @@ _jaxlib.mlir_ext.register_dialects(upstream_dialects)
 
 
 class JaxIrContext(type(make_ir_context())):  # type: ignore[misc]
-    """An MLIR context without dialects; `append_dialect_registry(upstream_dialects)` makes some known to it.
+    """An MLIR context without dialects; `append_dialect_registry(upstream_dialects)` adds some.
 
     `primax.extend.interpreters.mlir.make_ir_context` returns one with the dialects of programs.
     """

@@ -27,7 +27,7 @@ def compare_hlo(x: Any, y: Any, direction: str, comparison_type: str | None = No
 
 
 def full_like_aval(ctx: mlir.LoweringRuleContext, value: Any, aval: ShapedArray) -> Any:
-    """An IR value of the type `aval` with one number in all places."""
+    """An IR value of the type `aval`, filled with one number."""
     scalar = mlir.ir_constant(np.asarray(value, aval.dtype))
     return broadcast_in_dim(ctx, scalar, aval, broadcast_dimensions=())
 
@@ -35,13 +35,13 @@ def full_like_aval(ctx: mlir.LoweringRuleContext, value: Any, aval: ShapedArray)
 def broadcast_in_dim(
     ctx: mlir.LoweringRuleContext, op: Any, aval_out: ShapedArray, *, broadcast_dimensions: Sequence[int]
 ) -> Any:
-    """An IR value broadcast to the type `aval_out`; `broadcast_dimensions` are the places of its axes there."""
+    """An IR value broadcast to the type `aval_out`; `broadcast_dimensions` are the positions of its axes in it."""
     axes = mlir.dense_int_array(broadcast_dimensions)
     return mlir.hlo.broadcast_in_dim(mlir.aval_to_ir_type(aval_out), op, axes)
 
 
 def nan_like_hlo(ctx: mlir.LoweringRuleContext, aval: ShapedArray) -> Any:
-    """An IR value of the type `aval` full of NaN, in both parts if it is complex."""
+    """An IR value of the type `aval`, filled with NaN, in both parts if it is complex."""
     nan = complex(np.nan, np.nan) if np.issubdtype(aval.dtype, np.complexfloating) else np.nan
     return full_like_aval(ctx, nan, aval)
 
@@ -55,9 +55,9 @@ def broadcasting_select_hlo(
     y: Any,
     y_aval: ShapedArray,
 ) -> Any:
-    """The IR value that has the elements of `x` where `which` holds, and those of `y` elsewhere.
+    """The IR value that has the elements of `x` where `which` is true, and those of `y` elsewhere.
 
-    The three IR values have equally many axes, and are broadcast along axes of length 1.
+    The three IR values have the same rank, and are broadcast along axes of length 1.
     """
     shape = np.broadcast_shapes(which_aval.shape, x_aval.shape, y_aval.shape)
 

@@ -16,7 +16,7 @@ class LoweringParameters:
       override_lowering_rules: rules that replace those of the table.
       global_constant_computation: whether constants are computed once for all devices.
       for_export: whether the module is built for another process.
-      export_ignore_forward_compatibility: whether it may need the newest consumers.
+      export_ignore_forward_compatibility: whether the module may require the newest consumers.
       hoist_constants_as_args: whether large constants are arguments.
     """
 

@@ -1,4 +1,4 @@
-"""`vmap` over values for which a package written for JAX says how their elements are taken and put together."""
+"""`vmap` over values of types that packages written for JAX register, with functions that take and join elements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Registered(NamedTuple):
     Attributes:
       spec_type: the type of their entries in `in_axes` and `out_axes`.
       to_elt: `(cont, get_idx, x, spec)` returns an element; `cont(array, axis)` is an element of an array.
-      from_elt: `(cont, size, x, spec)` returns a value of all elements; `cont(size, array, axis)` stacks those of one.
+      from_elt: `(cont, size, x, spec)` returns a value of all elements; `cont(size, array, axis)` stacks its `array`s.
     """
 
     spec_type: type
@@ -41,7 +41,7 @@ def register(data_type: type, registered: Registered) -> None:
 
 
 def unregister(data_type: type) -> None:
-    """Let `vmap` treat values of a type as it treats others.
+    """Remove the registration of a type.
 
     Raises:
       KeyError: the type is not registered.

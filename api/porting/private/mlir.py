@@ -106,7 +106,7 @@ def flatten_ir_values(xs: Iterable[Any]) -> list[Any]:
 
 
 def unflatten_ir_values_like_types(xs: Iterable[Any], ys: Sequence[Any]) -> list[Any]:
-    """IR values, grouped as the types `ys` are.
+    """Group IR values in the structure of the types `ys`.
 
     Raises:
       ValueError: the numbers differ.

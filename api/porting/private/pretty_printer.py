@@ -78,9 +78,9 @@ class Doc:
         """The document as text.
 
         Args:
-          width: the length of lines that is kept to where breaks allow it.
+          width: the maximal length of lines, if breaks allow it.
           use_color: whether the text has codes for colors; by default if it goes to a terminal.
-          annotation_prefix: what stands between a line and the annotations of its texts.
+          annotation_prefix: the text between a line and the annotations of its texts.
           source_map: a list that gets, for each line, its parts with sources: the first column, the column after the
             last, and the source.
         """
@@ -144,7 +144,7 @@ def concat(children: Sequence[Doc]) -> Doc:
 
 
 def brk(text: str = " ") -> Doc:
-    """A place where a new line may begin; `text` where none does."""
+    """A place where a new line may begin; otherwise, `text` is printed there."""
     return _Break(text)
 
 
@@ -190,7 +190,7 @@ _PLAIN: _Style = (Color.RESET, Color.RESET, Intensity.NORMAL)
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a part of a document stands."""
+    """The position of a part of a document."""
 
     indent: int
     broken: bool

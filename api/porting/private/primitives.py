@@ -1,4 +1,4 @@
-"""Primitives of JAX for which packages define rules, and which no program has here."""
+"""Primitives of JAX for which packages define rules; programs of primax do not contain them."""
 
 from __future__ import annotations
 

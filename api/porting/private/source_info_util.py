@@ -103,7 +103,7 @@ def new_source_info() -> SourceInfo:
 
 
 def current() -> SourceInfo:
-    """The place of an equation that would be made now."""
+    """The place of an equation that is created now."""
     source = source_info_util.current()
     return SourceInfo(getattr(source, "traceback", source), current_name_stack())
 
@@ -114,7 +114,7 @@ def new_name_stack(name: str = "") -> NameStack:
 
 
 def current_name_stack() -> NameStack:
-    """The scopes that an equation would have that is made now."""
+    """The scopes of an equation that is created now."""
     return NameStack(tuple(map(Scope, filter(None, thread.scope.split("/")))))
 
 
@@ -139,7 +139,7 @@ def reset_name_stack() -> Iterator[None]:
 
 @contextmanager
 def extend_name_stack(name: str) -> Iterator[NameStack]:
-    """A `with` block, or a decorator, in which equations have a further scope; it gives the stack."""
+    """A `with` block, or a decorator, in which equations have a further scope; it returns the stack."""
     stack = current_name_stack().extend(name) if name else current_name_stack()
     with set_name_stack(stack):
         yield stack
@@ -147,7 +147,7 @@ def extend_name_stack(name: str) -> Iterator[NameStack]:
 
 @contextmanager
 def transform_name_stack(name: str) -> Iterator[NameStack]:
-    """A `with` block, or a decorator, for a transformation; it gives the stack.
+    """A `with` block, or a decorator, for a transformation; it returns the stack.
 
     The scopes of equations do not change: primax's transformations name themselves where a scope begins inside of them.
     """

@@ -35,10 +35,10 @@ wraps = functools.wraps
 
 
 def canonicalize_axis(axis: Any, num_dims: int) -> int:
-    """The place of an axis, counted from the first one.
+    """The position of an axis, counted from the first one.
 
     Raises:
-      ValueError: there is no such axis.
+      ValueError: the axis is out of range.
     """
     place = operator.index(axis)
     if not -num_dims <= place < num_dims:

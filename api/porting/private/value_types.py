@@ -91,12 +91,12 @@ def register_vmappable(
       spec_type: the type of their entries in `in_axes` and `out_axes`.
       axis_size_type: not used; the size of the axis is an int.
       to_elt: `(cont, get_idx, x, spec)` returns an element; `cont(array, axis)` is an element of an array.
-      from_elt: `(cont, size, x, spec)` returns a value of all elements; `cont(size, array, axis)` stacks those of one.
+      from_elt: `(cont, size, x, spec)` returns a value of all elements; `cont(size, array, axis)` stacks its `array`s.
       make_iota: not used.
     """
     mapped_values.register(data_type, mapped_values.Registered(spec_type, to_elt, from_elt))
 
 
 def unregister_vmappable(data_type: type) -> None:
-    """Let `vmap` treat values of a type as it treats others."""
+    """Remove the registration of a type that `register_vmappable` made."""
     mapped_values.unregister(data_type)

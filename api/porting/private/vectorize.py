@@ -38,7 +38,7 @@ def _apply_excluded(
 def _parse_input_dimensions(
     args: tuple[Any, ...], input_core_dims: Dimensions, error_context: str = ""
 ) -> tuple[tuple[int, ...], dict[str, int]]:
-    """The shape that the other axes of the arguments have together, and the lengths of the core axes."""
+    """The broadcast shape of the other axes of the arguments, and the lengths of the core axes."""
     if len(args) != len(input_core_dims):
         raise TypeError(f"vectorize: there must be {len(input_core_dims)} arguments, got {len(args)} {error_context}")
     sizes: dict[str, int] = {}
@@ -52,7 +52,7 @@ def _check_output_dims(
     expected_output_core_dims: Dimensions,
     error_context: str = "",
 ) -> Callable[..., Any]:
-    """The function, whose results must have the core axes, with lengths as in `dim_sizes` where an axis is in it."""
+    """The function, with a check that its results have the core axes, and the lengths in `dim_sizes`."""
 
     def checked(*args: Any) -> Any:
         out = func(*args)

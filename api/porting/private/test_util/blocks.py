@@ -34,7 +34,7 @@ __all__ = [
 
 @contextmanager
 def _captured(stream: TextIO) -> Iterator[Callable[[], str]]:
-    """A `with` block that gives a function, which returns what Python and native code wrote, after the block."""
+    """A `with` block with a function that, after the block, returns the output of Python and native code."""
     ended: list[str] = []
 
     def read() -> str:
@@ -126,7 +126,7 @@ def parse_version(v: str) -> tuple[int, ...]:
     """The numbers of a version.
 
     Raises:
-      ValueError: the text is no version.
+      ValueError: the text is not a version.
     """
     match = _VERSION.match(v)
     if match is None:

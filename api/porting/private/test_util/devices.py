@@ -1,4 +1,4 @@
-"""The parts of `jax._src.test_util` that ask for devices, dtypes and meshes, and skip tests for lack of them."""
+"""The parts of `jax._src.test_util` about devices, dtypes and meshes; they skip tests that need others."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def get_tpu_version() -> int:
     """The version of the TPUs.
 
     Raises:
-      ValueError: the devices are no TPUs.
+      ValueError: the devices are not TPUs.
     """
     raise ValueError(f"get_tpu_version: the devices must be TPUs, got {device_under_test()}")
 
@@ -336,7 +336,7 @@ def request_cpu_devices(nr_devices: int) -> None:
     if config.num_cpu_devices < nr_devices:
         try:
             primax.config.update("jax_num_cpu_devices", nr_devices)
-        except RuntimeError:  # the devices exist: tests that want more skip themselves
+        except RuntimeError:  # the devices exist: tests that need more are skipped
             return
 
 

@@ -45,7 +45,7 @@ SKIP_SLOW_TESTS = _Flag(
 TEST_NUM_THREADS = _Flag("jax_test_num_threads", int(os.environ.get("JAX_TEST_NUM_THREADS", "0")))
 TEST_WITH_PERSISTENT_COMPILATION_CACHE = _Flag("jax_test_with_persistent_compilation_cache", False)
 
-_SEED = 42  # of the choice of cases; JAX's, so that the same cases run
+_SEED = 42  # for the choice of cases; JAX's value, so that the same cases run
 
 
 def sanitize_test_name(s: str) -> str:
@@ -67,7 +67,7 @@ def sample_product_testcases(*args: Any, **kw: Any) -> list[dict[str, Any]]:
       kw: for each argument, a list of its values.
 
     Returns:
-      as many dictionaries of arguments as `JAX_NUM_GENERATED_CASES` says; all if there are fewer.
+      `JAX_NUM_GENERATED_CASES` dictionaries of arguments; all if there are fewer.
     """
     factors: list[list[dict[str, Any]]] = [list(choices) for choices in args]
     factors += [[{name: value} for value in values] for name, values in kw.items()]
@@ -94,10 +94,10 @@ def parameterized_filterable(
     testcase_name: Callable[[dict[str, Any]], str] | None = None,
     one_containing: str | None = None,
 ) -> Callable[[Test], Test]:
-    """A decorator of test methods that runs them with each of some arguments, under names that select tests.
+    """A decorator of test methods that runs them with each of several dictionaries of arguments.
 
     Args:
-      kwargs: dictionaries of arguments; a name may be in it as `testcase_name`.
+      kwargs: the dictionaries; `testcase_name` in one is its name, by which `-k` selects the test.
       testcase_name: a function that gives a case its name.
       one_containing: a part of a name, to run only the first such case.
     """
@@ -123,7 +123,7 @@ def cases_from_gens(*gens: Callable[[int], Any]) -> Iterator[tuple[Any, ...]]:
 
 
 def named_cases_from_sampler(gen: Callable[..., Any]) -> Iterator[dict[str, Any]]:
-    """Different cases of a generator, which passes each of its choices to its argument, a sampler."""
+    """Different cases of a generator, whose argument is a function that samples from a list of choices."""
     rng = np.random.RandomState(_SEED)
     names: set[str] = set()
 
@@ -147,7 +147,7 @@ def complex_plane_sample(dtype: Any, size_re: int = 10, size_im: int | None = No
     Args:
       dtype: a complex dtype.
       size_re: the number of finite points on each side of zero of the real axis.
-      size_im: the same for the imaginary axis; by default equal.
+      size_im: the number for the imaginary axis; `size_re` if None.
     """
     kind = np.zeros((), dtype).real.dtype
     info = np.finfo(kind)

@@ -43,7 +43,7 @@ Random = Any  # a numpy.random.RandomState, whose stream of numbers never change
 
 
 class ScalarShape:
-    """The shape of a scalar that is no array."""
+    """The shape of a scalar that is not an array."""
 
     def __len__(self) -> int:
         return 0
@@ -130,7 +130,7 @@ def rand_small(rng: Random) -> Generator:
 
 
 def rand_nonzero(rng: Random) -> Generator:
-    """Normal numbers, with 1 in the place of 0."""
+    """Normal numbers, with 1 in place of 0."""
     return functools.partial(_random, rng.randn, scale=3, post=lambda x: np.where(x == 0, np.ones((), x.dtype), x))
 
 

@@ -1,4 +1,4 @@
-"""The test case `JaxTestCase`, and what it compares numbers by."""
+"""The test case `JaxTestCase`, and its comparisons of numbers."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ class JaxTestCase(parameterized.TestCase):
             self.assertDtypesMatch(actual, desired)
 
     def assertDtypesMatch(self, actual: Any, desired: Any, *, canonicalize_dtypes: bool = True) -> None:
-        """Check that two arrays have the same dtype; without `enable_x64`, one after narrowing to 32 bits."""
+        """Check that two arrays have the same dtype; without `enable_x64`, after narrowing to 32 bits."""
         kinds = [get_aval(x).dtype if not hasattr(x, "dtype") else x.dtype for x in (actual, desired)]
         if canonicalize_dtypes and not config.enable_x64:
             kinds = [primax.dtypes.canonicalize_dtype(kind, allow_extended_dtype=True) for kind in kinds]
@@ -299,11 +299,11 @@ class JaxTestCase(parameterized.TestCase):
             self.fail(f"{expected} is expected, got {[str(w.message) for w in seen]}")
 
     def assertWarns(self, warning: Any, *, msg: str | None = None) -> Any:  # type: ignore[override]
-        """A `with` block that must warn; the text must have `msg`."""
+        """A `with` block that must warn; the text must contain `msg`."""
         return self._warned(warning, f"{warning} with {msg!r}", lambda text: msg is None or msg in text)
 
     def assertWarnsRegex(self, warning: Any, regex: Any) -> Any:  # type: ignore[override]
-        """A `with` block that must warn; the text must have a match of a pattern."""
+        """A `with` block that must warn; the text must match a pattern."""
         return self._warned(
             warning, f"{warning} with {regex!r}", lambda text: regex is None or bool(re.search(regex, text))
         )
