@@ -92,7 +92,7 @@ def permutation(
 
 
 def _count(function: str, x: Any, name: str) -> int:
-    """Read a number of elements, which must not be traced; to choose from True means from 1.
+    """Read a number of elements, which must not be traced; `choice` reads True as 1 element.
 
     Raises:
       TypeError: the value is not an integer.

@@ -270,7 +270,7 @@ def binomial(
 
 @sampler
 def _multinomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any, unroll: int | bool) -> Array:
-    """Draw one category after another: how many remaining trials fall into it, and not into a later one."""
+    """Draw the count of one category after another, from the binomial distribution of the remaining trials."""
     working = _working_dtype(n, p)
     p = moveaxis(broadcast_to_shape(cast(p, working), shape), -1, 0)
     left = cumsum_p.bind(p, axis=0, reverse=True)
@@ -308,7 +308,7 @@ def multinomial(
 
     Raises:
       TypeError: `key` is not a key, `shape` is not a shape, or a parameter is not a real array or number.
-      ValueError: `key` is an array of keys, `dtype` is neither, or the parameters do not broadcast to `shape`.
+      ValueError: `key` is an array of keys, `dtype` is neither of these, or the parameters do not broadcast to `shape`.
 
     Examples:
       >>> import primax as px

@@ -345,7 +345,7 @@ def generalized_normal(
 
 @sampler
 def _ball(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Array:
-    """F. Barthe, O. Guedon, S. Mendelson and A. Naor, Annals of Probability 33 (2005), theorem 1."""
+    """By F. Barthe, O. Guedon, S. Mendelson and A. Naor, Annals of Probability 33 (2005), theorem 1."""
     first, second = random_split(key, (2,))
     p = cast(p, dtype)
     vectors = _generalized_normal(first, p, shape, dtype)

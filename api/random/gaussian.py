@@ -62,7 +62,7 @@ def normal(
     return normal_numbers(check_key(key, "normal"), read_shape(shape, "normal"), inexact_dtype("normal", dtype))
 
 
-# From here on the error function is too close to 1 for its inverse; the tail has a method of its own.
+# From here on the error function is too close to 1 for its inverse; another method computes the tail.
 _TAIL = 2.0
 
 
@@ -76,7 +76,7 @@ def _mills_ratio(x: Any) -> Array:
 
 @custom_jvp
 def _tail_number(u: Any, low: Any, high: Any) -> Array:
-    """The number above which a part 1 - u lies of the mass of the normal distribution in [low, high], for low >= 2.
+    """The quantile of u of the normal distribution truncated to [low, high], for low >= 2.
 
     Newton's method finds its distance from `low` by the logarithm of the tail.
     """
@@ -110,17 +110,17 @@ def _truncated_normal(key: Any, lower: Any, upper: Any, shape: tuple[int, ...], 
     far = right | left
     near_tail, far_tail = where(far, where(right, low, -high), _TAIL), where(far, where(right, high, -low), np.inf)
     tail = _tail_number(u, max_p.bind(near_tail, 0 * u + _TAIL), far_tail)
-    # In the middle, not -1 and 1 themselves, to which numbers may be rounded.
+    # The error function may round to -1 or 1, whose inverse is infinite.
     one = wide.type(1)
     ends = [erf_p.bind(where(far, 0.0, x) / wide.type(sqrt(2))) for x in (low, high)]
     part = max_p.bind(ends[0], u * (ends[1] - ends[0]) + ends[0])
     inner = np.nextafter(one, -one)
     middle = probit(where(part >= 1, inner, where(part <= -1, -inner, part)))
     numbers = cast(where(right, tail, where(left, -tail, middle)), dtype)
-    # Both ends are left out, and rounding does not reach them.
+    # The result excludes both bounds, even after rounding.
     above = nextafter_p.bind(stop_gradient(lower), dtype.type(np.inf))
     below = nextafter_p.bind(stop_gradient(upper), dtype.type(-np.inf))
-    below = max_p.bind(*broadcast("truncated_normal", [below, stop_gradient(lower)]))  # of an interval without inside
+    below = max_p.bind(*broadcast("truncated_normal", [below, stop_gradient(lower)]))  # if no number is inside
     numbers = max_p.bind(*broadcast("truncated_normal", [above, numbers]))
     return min_p.bind(*broadcast("truncated_normal", [below, numbers]))
 
@@ -238,8 +238,8 @@ def double_sided_maxwell(
       key: a random key.
       loc: the center.
       scale: the factor.
-      shape: the leading axes of the result, before the shape to which the parameters broadcast. If it is empty, that
-        shape is repeated, as in JAX.
+      shape: the leading axes of the result, before the shape to which the parameters broadcast. If it is empty, the
+        result has the latter shape twice, as in JAX.
       dtype: a float dtype; the default one if None.
 
     Raises:

@@ -131,7 +131,7 @@ def _as_integer(x: Any) -> Any:
 
 @sampler
 def truths(key: Any, p: Any, shape: tuple[int, ...], dtype: Any, precise: bool) -> Array:
-    """True with probability p, up to the precision of a dtype, or of twice as many bits."""
+    """True with probability p, to the precision of a dtype, or with twice as many bits if `precise`."""
     p = cast(p, dtype)
     if not precise:
         return unit(key, shape, dtype) < broadcast_to_shape(p, shape)

@@ -20,7 +20,7 @@ __all__ = ["uniform"]
 
 
 def between(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Array:
-    """Numbers in [low, high), which are numbers or arrays of that dtype; rounding gives no number below `low`."""
+    """Numbers in [low, high); the bounds have the dtype; rounding gives no number below `low`."""
     numbers = unit(key, shape, dtype) * (high - low) + low
     return max_p.bind(*broadcast("uniform", [low, numbers]))
 

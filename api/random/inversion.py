@@ -150,7 +150,7 @@ def gumbel_numbers(key: Any, shape: tuple[int, ...], dtype: Any, mode: str) -> A
 
 
 def _gumbel_of_64_bits(key: Any, shape: tuple[int, ...]) -> Array:
-    """Of u, a fraction of 64 bits, or of 1 - u, the one below a half becomes a float: no bit that counts is lost."""
+    """-log(-log(u)) for u of 64 bits: the smaller of u and 1 - u becomes a float, which keeps all relevant bits."""
     bits = random_bits(key, 32, (2, *shape))
     upper, lower = bits[0], bits[1]
     small = upper < np.uint32(1 << 31)
@@ -162,7 +162,7 @@ def _gumbel_of_64_bits(key: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _fraction(upper: Any, lower: Any) -> Array:
-    """The fraction with these 64 bits as a float32, without the bits that it has no room for; 0 is half a bit."""
+    """The fraction with these 64 bits as a float32, truncated; 0 becomes 2**-65, half of the last bit."""
     empty = upper == np.uint32(0)
     zeros = where(empty, np.uint32(32) + clz_p.bind(lower), clz_p.bind(upper))
     # Shifts by 32 or more give 0.
@@ -216,7 +216,7 @@ def gumbel(
 
 
 def read_mode(function: str, mode: Any) -> str:
-    """How many bits to draw.
+    """The mode, with the default in place of None.
 
     Raises:
       ValueError: the mode is unknown.

@@ -107,7 +107,7 @@ def multivariate_normal(
 
 @sampler
 def _orthogonal(key: Any, shape: tuple[int, ...], dtype: Any) -> Array:
-    """F. Mezzadri, "How to generate random matrices from the classical compact groups", Notices AMS 54 (2007)."""
+    """By F. Mezzadri, "How to generate random matrices from the classical compact groups", Notices AMS 54 (2007)."""
     *batch, n, m = shape
     q, r = qr(normal_numbers(key, (*batch, max(n, m), min(n, m)), dtype), full_matrices=False)
     q = q * sign_p.bind(last_diagonal(r, 0))[..., None, :]
