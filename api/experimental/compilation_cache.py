@@ -17,7 +17,7 @@ def set_cache_dir(path: str | PathLike[str] | None) -> None:
       path: the directory; None for no cache.
 
     Raises:
-      TypeError: `path` is not a path.
+      ValueError: `path` is neither a path nor None.
     """
     compilation_cache_dir.update(path)
 

@@ -223,19 +223,17 @@ def jet(
     """The derivatives of `fun(x(t))` at t = 0, from those of the curve x(t).
 
     Args:
-      fun: a function of pytrees of arrays that returns one, and that calls primitives with JVP rules.
+      fun: a function from pytrees of arrays to a pytree of arrays; its primitives must have JVP rules.
       primals: the arguments x(0), a tuple or a list. Python integers with floating terms are read as floats; other
         integers are constant.
       series: for each argument the list of its derivatives of order 1 to K, each of the structure and shapes of the
         argument. All lists have the same length.
       factorial_scaled: whether the series hold derivatives; if False they hold Taylor coefficients, which are
-        derivatives
-        divided by the factorial of their order.
+        derivatives divided by the factorial of their order.
 
     Returns:
       `fun(*primals)`, and a pytree of the same structure that has, for each array, the list of its derivatives of
-      orders
-      1 to K.
+      orders 1 to K.
 
     Raises:
       TypeError: `fun` is not callable, or an argument is not a tuple or list.

@@ -45,7 +45,7 @@ class StatefulPRNG:
         return f"StatefulPRNG({self._base_key!r}, counter={self._counter!r})"
 
     def key(self, shape: int | Sequence[int] = ()) -> Array:
-        """A new key, different from all before.
+        """A new key, different from all earlier keys.
 
         Args:
           shape: the shape of the array of keys.

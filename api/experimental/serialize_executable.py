@@ -63,7 +63,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     _require("donate nothing", not any(compiled.donated), f"{compiled.name}, which donates an argument")
     _require("have no effects", not executable.has_tokens, f"{compiled.name}, which has some")
     closed, site = compiled.program.closed, executable.site
-    with compilation_cache_dir(None):  # XLA cannot serialize once more what it has loaded
+    with compilation_cache_dir(None):  # XLA cannot serialize a program that it has loaded
         executable = compile(lower(closed, compiled.target._replace(site=site)))
     parts = {
         "name": compiled.name,

@@ -410,7 +410,6 @@ def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
     Args:
       operands: BCSR arrays with the same numbers of batch and dense dimensions, whose shapes agree except in
         `dimension`.
-        most.
       dimension: the dimension along which they are joined; not a dense one.
 
     Raises:

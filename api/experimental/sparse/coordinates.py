@@ -319,14 +319,14 @@ def _check_parts(mat: Coordinates) -> None:
 
 
 def over_batch(function: Callable[..., Any], n_batch: int) -> Callable[..., Any]:
-    """A function of one element of the batch as one of all."""
+    """Map a function of one element of the batch over all batch dimensions."""
     for _ in range(n_batch):
         function = vmap(function)
     return function
 
 
 def with_full_batch(mat: Coordinates) -> tuple[Any, Any]:
-    """The data and indices with all their batch dimensions, where sizes of 1 stand for others."""
+    """The data and indices, broadcast along batch dimensions of size 1 to the batch shape of the array."""
     return _with_batch(mat, mat.batch_shape)
 
 

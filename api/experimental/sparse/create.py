@@ -1,4 +1,4 @@
-"""Sparse arrays of zeros, ones and random numbers, and dense ones of sparse ones."""
+"""Sparse arrays of zeros, ones and random numbers, and conversion to dense arrays."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def bcoo_dot_general(
       out_sharding: None.
 
     Returns:
-      A dense array; if both operands are sparse, a BCOO array that stores at most as many elements as its shape has.
+      A dense array; if both operands are sparse, a BCOO array that stores at most `size` elements.
 
     Raises:
       TypeError: an operand is not an array.
@@ -247,7 +247,7 @@ def _check_dot(mat: Coordinates, contracted: Sequence[int], batch: Sequence[int]
 
 
 def _of_dense(mat: Coordinates, x: Any, mc: Any, xc: Any, mb: Any, xb: Any, dtype: Any, precision: Any) -> Any:
-    """A sparse array times a dense array; the result has the batch, then the rest of the sparse and of the dense."""
+    """A sparse array times a dense array. Result: batch dimensions, then the others of the sparse and the dense."""
     _check_dot(mat, mc, mb)
     n, k = mat.n_batch, mat.n_sparse
     partner = dict(zip([*mc, *mb], [*xc, *xb], strict=True))

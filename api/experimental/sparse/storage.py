@@ -198,7 +198,7 @@ def with_unique_indices(mat: _T) -> _T:
 
 
 def capped(mat: _T) -> _T:
-    """The array, or one without duplicates if it stores more elements than its shape has."""
+    """The array, without duplicates if it stores more elements than its size."""
     most = prod(mat.sparse_shape)
     return mat if mat.nse <= most else without_duplicates("bcoo_sum_duplicates", mat, most, False)
 
