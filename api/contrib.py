@@ -52,10 +52,10 @@ def _attribute(plugin: str) -> str:
 
 
 def _plugin_of(attribute: str) -> str:
-    """The plugin of an attribute: the one of this name, or else the one whose name differs in hyphens and the like.
+    """The plugin of an attribute: the plugin of this name, or else one whose name has hyphens and the like for `_`.
 
     Raises:
-      PluginError: there are several.
+      PluginError: several plugins have such a name.
     """
     plugins = [record.name for record in host.records()]
     similar = [] if attribute in plugins else [name for name in plugins if _attribute(name) == attribute]

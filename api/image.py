@@ -203,7 +203,7 @@ def resize(
       shape: the new shape, of the rank of `image`.
       method: a `ResizeMethod`, or its name as `ResizeMethod.from_string` takes it. NEAREST takes the pixel whose area
         contains the center of the new pixel; LINEAR, CUBIC (Keys), LANCZOS3 and LANCZOS5 are kernels; AREA is the mean
-        of the pixels under the new pixel. CUBIC_PYTORCH is PyTorch's kernel, with the image continued by its edges, if
+        of the pixels under the new pixel. CUBIC_PYTORCH is PyTorch's kernel, with the image extended by its edges, if
         `antialias` is false, and CUBIC otherwise.
       antialias: whether kernels are stretched along axes that shrink, so that each pixel has a weight.
       precision: the precision of matrix products, as for `lax.dot_general`.

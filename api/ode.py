@@ -88,7 +88,7 @@ def odeint(
       hmax: the maximal length of a step.
 
     Returns:
-      y at the times `t`, stacked along a new axis 0; NaN if `mxstep` steps do not suffice, or if times turn.
+      y at the times `t`, stacked along a new axis 0; NaN if `mxstep` steps do not suffice, or if `t` is not monotonic.
 
     Raises:
       TypeError: `y0` is neither floating nor complex, `t` is not floating, or an argument is not an array.
@@ -153,7 +153,7 @@ def _combined(ks: Sequence[Sequence[Any]], weights: Sequence[float], dt: Any) ->
 
 
 def _moved(slope: Any, dt: Any) -> Array:
-    """The way along a slope, in the slope's dtype, which may be narrower than that of the times."""
+    """`slope` times `dt`, in the dtype of the slope, which may be narrower than that of the times."""
     return (dt * slope).astype(slope.dtype)
 
 
@@ -240,7 +240,7 @@ def _integrate(
         _, _, t, _, before, quartics = carry
         part = (target - before) / where(t == before, 1.0, t - before)
         values = [functools.reduce(lambda total, c: _moved(total, part) + c, quartic) for quartic in quartics]
-        arrived = (t >= target) & (target >= before)  # times must not turn
+        arrived = (t >= target) & (target >= before)  # times must be monotonic
         return carry, [where(arrived, y, np.nan) for y in values]
 
     _, later = scan(until, (ys, fs, start, dt, start, constant), times[1:])
@@ -293,7 +293,7 @@ def _solve_bwd(func: Any, how: tuple[float, ...], residuals: Any, cts: Any) -> t
     start = tree.tree_map(lambda x: zeros_like(x[0]), ys), [zeros_like(x) for x in own]
     later = (*(tree.tree_map(lambda x: x[1:], values) for values in (ys, cts)), times[1:], times[:-1])
     (adjoint, sums), t_bars = scan(interval, start, later, reverse=True)
-    # A later first time with the same first value takes the first part of the way from all later values.
+    # If the first time is later and the first value the same, all later values lack the first part of the change.
     first_t = -slope_along(tree.tree_map(lambda x: x[0], ys), times[0], adjoint)
     adjoint = tree.tree_map(lambda a, ct: a + ct[0], adjoint, cts)
     t_bar = concatenate([first_t[None], t_bars])

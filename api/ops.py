@@ -42,8 +42,8 @@ _ARGS = """
 
     Raises:
       TypeError: `data` is not an array{booleans}; `segment_ids` are not integers.
-      ValueError: the shapes do not agree, `num_segments` is negative, `bucket_size` is not positive, or `segment_ids`
-        are traced or empty and `num_segments` is None.
+      ValueError: the shapes do not agree, `num_segments` is negative, `bucket_size` is not positive, or
+        `num_segments` is None and `segment_ids` are empty; ConcretizationTypeError if they are traced.
 {example}    """
 
 

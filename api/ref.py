@@ -35,8 +35,8 @@ def new_ref(init_val: ArrayLike, *, memory_space: Any = None, kind: str | None =
 
     `ref[...]` reads the contents, `ref[i]` some of them, `ref[i] = x` and `ref[i] += x` change them, and `ref.at[i]` is
     a view. Indices are those of arrays, `ds(start, size)` included. Functions that are compiled, mapped or
-    differentiated may take references, close over them, and make some; they return none. Compiled programs change the
-    contents in place.
+    differentiated may take references, close over them, and create references, but not return them. Compiled programs
+    change the contents in place.
 
     Args:
       init_val: the first contents, an array or a number; it is not changed.
@@ -45,8 +45,8 @@ def new_ref(init_val: ArrayLike, *, memory_space: Any = None, kind: str | None =
       kind: a name for lowerings; recorded in the type.
 
     Raises:
-      TypeError: `init_val` is no array or number; `memory_space` or `kind` has no hash.
-      UnsupportedError: another memory is asked for outside of programs.
+      TypeError: `init_val` is neither an array nor a number; `memory_space` or `kind` is not hashable.
+      UnsupportedError: another memory is requested outside of programs.
 
     >>> import primax as px
     >>> count = px.new_ref(px.numpy.zeros(3))
@@ -70,7 +70,7 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
         None or `Space.Device`.
 
     Raises:
-      TypeError: `ty` has no shape and dtype.
+      TypeError: `ty` lacks a shape or a dtype.
 
     >>> import primax as px
     >>> px.empty_ref(px.ShapeDtypeStruct((2, 3), "float32")).shape
@@ -91,7 +91,7 @@ def freeze(ref: Ref) -> Array:
       ref: a reference that was made in the same program or outside of programs.
 
     Raises:
-      TypeError: `ref` is no reference.
+      TypeError: `ref` is not a reference.
       ValueError: `ref` was made outside of the current transformation, or was freed or frozen before.
 
     >>> import primax as px
@@ -130,12 +130,12 @@ def get(ref: Ref | View, idx: Any = ...) -> Array:
 
     Args:
       ref: a reference or a view of one.
-      idx: an index as of arrays; by default all elements.
+      idx: an index, as for arrays; by default all elements.
 
     Raises:
-      TypeError: `ref` is no reference.
+      TypeError: `ref` is not a reference.
       IndexError: as for arrays.
-      ValueError: `idx` has a mask that is traced, or the reference was freed.
+      ValueError: `idx` has a traced mask, or the reference was freed.
 
     >>> import primax as px
     >>> float(px.ref.get(px.new_ref(px.numpy.arange(3.0)), 1))
@@ -149,13 +149,13 @@ def set(ref: Ref | View, idx: Any, value: ArrayLike) -> None:
 
     Args:
       ref: a reference or a view of one.
-      idx: an index as of arrays; None or `...` for all elements.
+      idx: an index, as for arrays; None or `...` for all elements.
       value: broadcast to the shape of the elements. Its dtype must convert to that of the reference without loss.
 
     Raises:
-      TypeError: `ref` is no reference, or the dtype does not fit.
-      ValueError: the shape does not fit, `value` is mapped or differentiated and the reference is from outside of the
-        transformation, or the reference was freed.
+      TypeError: `ref` is not a reference, or the dtype does not fit.
+      ValueError: the shape does not fit, `value` is mapped or differentiated and the reference was created outside of
+        the transformation, or the reference was freed.
 
     >>> import primax as px
     >>> ref = px.new_ref(px.numpy.zeros(3))

@@ -19,7 +19,7 @@ __all__ = ["check_grads", "check_jvp", "check_vjp"]
 __dir__ = __all__.copy
 
 _STEP = 1e-4
-# For small steps, the rounding of values near 10 alone is 1 % in 32 bits; large ones cross more kinks and jumps.
+# In 32 bits, rounding alone is an error of 1 % for the small step and values near 10; the large one crosses more kinks.
 _STEPS_OF_32_BITS = (1e-3, 1e-4)
 _MOST_ORDERS = 16  # each order doubles the work
 # The tolerances of values and of derivatives by differences: relative to the expected value, and absolute.
@@ -239,7 +239,7 @@ def check_grads(
       rtol: the tolerance relative to the expected value; a number, a dictionary by dtype, or None for a number by
         dtype.
       eps: the step; if None, 1e-4. If the arguments have 32 bits or fewer, a check with a step of 1e-3 comes first,
-        and a derivative is right that passes one of both.
+        and a derivative must pass only one of both checks.
 
     Raises:
       AssertionError: a derivative differs.

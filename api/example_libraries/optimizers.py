@@ -96,8 +96,7 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
 
     Args:
       opt_maker: a function that returns three functions: `init(x) -> state`, `update(step, gradient, state) -> state`
-        and
-        `get_params(state) -> x`, where `x` is an array and the states are pytrees.
+        and `get_params(state) -> x`, where `x` is an array and the states are pytrees.
 
     Returns:
       A function of the same arguments that returns an `Optimizer`, whose states are `OptimizerState`s. Its `update_fn`

@@ -55,7 +55,7 @@ __dir__ = __all__.copy
 
 Layer = tuple[Callable[..., Any], Callable[..., Any]]
 
-# Older names, which programs for JAX take from here.
+# Older names, which programs for JAX import from here.
 glorot, randn, logsoftmax = glorot_normal, normal, nn.log_softmax
 elu, gelu, leaky_relu, log_softmax, relu = nn.elu, nn.gelu, nn.leaky_relu, nn.log_softmax, nn.relu
 selu, sigmoid, softmax, softplus, standardize = nn.selu, nn.sigmoid, nn.softmax, nn.softplus, nn.standardize
@@ -112,7 +112,7 @@ def _windows(function: str, argument: str, shape: Any, strides: Any, rank: int |
 
     Raises:
       TypeError: a size is not an integer.
-      ValueError: the number of sizes is not `rank`, the number of spatial axes, or that of `strides`.
+      ValueError: the number of sizes is neither `rank`, the number of spatial axes, nor equal to that of `strides`.
     """
     sizes = _sizes(function, argument, shape)
     steps = (1,) * len(sizes) if strides is None else _sizes(function, "strides", strides)

@@ -1,7 +1,7 @@
 """Primitive operations under jax.lax's names.
 
-They do not promote dtypes, and broadcast only scalars and axes of length 1. Public are the names in the `__all__` of
-each family, except those that only other families use.
+They do not promote dtypes, and broadcast only scalars and axes of length 1. The names in the `__all__` of each family
+are public, except those that only other families use.
 """
 
 from __future__ import annotations

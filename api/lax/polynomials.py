@@ -21,7 +21,7 @@ def polynomial(x: ArrayLike, coeffs: Sequence[Any], *, unroll: int | None = None
     Args:
       x: a floating or complex array.
       coeffs: the coefficients, the constant first: numbers, or arrays of the dtype of `x` that are scalars or have its
-        shape. Without any the polynomial is 0.
+        shape. Without coefficients the polynomial is 0.
       unroll: ignored; the loop is always unrolled.
 
     Raises:

@@ -106,8 +106,8 @@ def ragged_dot_general(
     Args:
       lhs: an array.
       rhs: an array.
-      group_sizes: integers of shape (g,), the sizes of groups; if sizes vary, with leading dimensions: the batch
-        dimensions, and the dimensions of the ragged dimension's kind that precede it.
+      group_sizes: integers of shape (g,), the sizes of groups. They may have leading dimensions, along which they vary:
+        the batch dimensions, and the dimensions of the ragged dimension's kind that precede it.
       ragged_dot_dimension_numbers: a `RaggedDotDimensionNumbers`.
       precision: see `dot_general`.
       preferred_element_type: see `dot_general`.

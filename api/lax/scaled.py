@@ -27,16 +27,16 @@ def scaled_dot(
     Args:
       lhs: an array.
       rhs: an array.
-      lhs_scale: factors of `lhs`, an array of its rank; an axis that is n times shorter has one factor for n elements.
-        1 if None.
+      lhs_scale: factors of `lhs`, an array of its rank, whose axes may be n times shorter: a factor then belongs to n
+        elements. 1 if None.
       rhs_scale: factors of `rhs`.
       dimension_numbers: as for `dot_general`. By default the last axis of `lhs` and the first axis of `rhs` after batch
-        axes are contracted; all axes of `lhs` but its last two are batch axes.
+        axes are contracted; all axes of `lhs` except its last two are batch axes.
       preferred_element_type: the dtype of the result; bfloat16 by default.
 
     Raises:
-      TypeError: a scale does not have the operand's rank, or a size of the operand is not a multiple of that of its
-        scale.
+      TypeError: a scale does not have the operand's rank, or a size of the operand is not a multiple of the
+        scale's size.
 
     >>> import primax as px
     >>> import primax.numpy as pnp

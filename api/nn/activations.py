@@ -460,7 +460,7 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     x, b = promote("squareplus", asarray(x), b, to=to_inexact)
     if dtypes.is_complex(get_aval(x).dtype):
         return (x + exponential.sqrt(square_p.bind(x) + b)) / 2
-    # XLA would join halves of both terms to one of their sum, which overflows.
+    # XLA would replace the sum of both halves by half of the sum, which overflows.
     size = abs(x) * 0.5 + hypot(x * 0.5, exponential.sqrt(b) * 0.5)
     return where(x >= 0, size, b / 4 / size)  # the sum of x and the root would lose digits for negative x
 

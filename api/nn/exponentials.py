@@ -192,9 +192,9 @@ def _logmeanexp(x: Any, axes: tuple[int, ...], where: Any, keepdims: bool) -> Ar
 
 @custom_jvp
 def _minus(a: Any, greatest: Any) -> Array:
-    """The difference from the largest number, 0 where that is -inf: then all numbers go there together; NaN of NaN.
+    """a - greatest, but 0 where both are -inf: elements that all tend to -inf have the limit 0. NaN stays NaN.
 
-    XLA for CPUs may give -inf as the largest number where all are NaN.
+    XLA for CPUs may return -inf as the largest of elements that are all NaN.
     """
     return _where((real(greatest) == -np.inf) & (a == a), 0, a - greatest)
 
@@ -214,7 +214,7 @@ def _scaled_sum(a: Any, axes: tuple[int, ...], b: Any, keepdims: bool, mask: Any
     greatest = stop_gradient(choose(greatest == np.inf, like(greatest, 0), greatest))
     shifted = _minus(a, cast(greatest, a.dtype))
     if weightless is not None:
-        # Numbers without a weight count for its derivative. A power that is infinite or NaN times 0 would be NaN.
+        # Elements of weight 0 contribute to the weight's derivative. An infinite or NaN power times 0 would be NaN.
         most = 0.99 * math.log(float(dtypes.finfo(get_aval(greatest).dtype).max))
         shifted = _where(weightless & ~(real(shifted) <= most), most, shifted)
     powers = exp_p.bind(shifted, accuracy=None)

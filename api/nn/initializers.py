@@ -235,7 +235,7 @@ def variance_scaling(
         the mean of both; "fan_geo_avg", their geometric mean.
       distribution: "truncated_normal", "normal" or "uniform".
       in_axis, out_axis: the axes of inputs and of outputs; all other axes are the receptive field.
-      batch_axis: axes that are none of these, and do not change the fan.
+      batch_axis: axes that belong to neither of these nor to the receptive field; they do not change the fan.
       dtype: the dtype if the call gives none; the default floating dtype if None.
 
     Raises:
@@ -303,13 +303,13 @@ def _scaled(name: str, scale: float, mode: str, distribution: str, source: str) 
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
     fan = "fan_in" if mode == "fan_in" else "the mean of fan_in and fan_out"
-    drawn = "even" if distribution == "uniform" else "normal, within two standard deviations"
+    drawn = "uniform" if distribution == "uniform" else "normal, within two standard deviations"
     rename(make, name)
     make.__doc__ = f"""An initializer of mean 0 and variance {scale:g} / {fan}, {drawn}: {source}.
 
     Args:
       in_axis, out_axis: the axes of inputs and of outputs.
-      batch_axis: axes that the fan leaves out.
+      batch_axis: axes that do not change the fan.
       dtype: the dtype if the call gives none; the default floating dtype if None.
 
     Examples:

@@ -67,7 +67,7 @@ def max_pool(
     strides: Sequence[int] | None = None,
     padding: str | Sequence[Sequence[int]] = "VALID",
 ) -> Array:
-    """The maximum of each window of images, without the padding; see `pool`.
+    """The maximum of each window of images, ignoring the padding; see `pool`.
 
     >>> import primax as px
     >>> from primax.nn import max_pool
@@ -83,7 +83,7 @@ def min_pool(
     strides: Sequence[int] | None = None,
     padding: str | Sequence[Sequence[int]] = "VALID",
 ) -> Array:
-    """The minimum of each window of images, without the padding; see `pool`.
+    """The minimum of each window of images, ignoring the padding; see `pool`.
 
     Examples:
       >>> import primax as px
@@ -140,7 +140,7 @@ def _counts(aval: core.ShapedArray, params: Params) -> Array:
     along = {name: tuple([value[d] for d in spatial]) for name, value in params.items()}
     sizes, counts = [aval.shape[d] for d in spatial], [shape[d] for d in spatial]
     total = np.sum(inside(sizes, counts, along), axis=0)
-    # A window in the margins is 0, and not 0 divided by 0.
+    # A window that lies in the padding gives 0 instead of 0 / 0.
     values = np.maximum(total, 1).astype(aval.dtype)
     return broadcast_in_dim_p.bind(values, shape=shape, broadcast_dimensions=tuple(spatial))
 

@@ -55,7 +55,7 @@ def get_scaled_dot_general_config(mode: str, global_scale: ArrayLike | None = No
 
     Args:
       mode: "mxfp8", "mxfp4" (OCP Microscaling Formats, 2023) or "nvfp4".
-      global_scale: for "nvfp4", a number of shape (1,) by which all scales are multiplied; 1 if None.
+      global_scale: for "nvfp4", an array of shape (1,) by which all scales are multiplied; 1 if None.
 
     Raises:
       ValueError: `mode` is unknown, or takes no global scale.
