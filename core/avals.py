@@ -120,7 +120,7 @@ class ShapedArray(AbstractValue):
 
     @property
     def memory_space(self) -> Space:
-        """The memory that holds the values: that of the device."""
+        """The memory space of the values; always device memory."""
         return _DEVICE
 
     @property

@@ -18,7 +18,7 @@ class Author(NamedTuple):
       file: that module's file.
       line: its number.
       level: the `stacklevel` with which a warning by the caller of `author` points at it.
-      top: whether it is in no function: in a module, or in a cell of a notebook.
+      top: whether it is at the top level of a module, or of a cell of a notebook.
     """
 
     module: str

@@ -29,7 +29,7 @@ class DerivedRule(Derivation):
 
     Args:
       function: the rule.
-      origin: what it was derived from, such as `"impl"`; empty if a factory made it.
+      origin: the kind of rule that it was derived from, such as `"impl"`; empty if a factory made it.
       place: the file and line that asked for it, if its own code is in primax.
     """
 

@@ -70,7 +70,7 @@ def missing_text(
       primitive: the primitive without the rule.
       have: the kinds of rules that it has.
       hints: more lines, such as inactive plugins that could supply the rule.
-      asked: the name of what needs the rule; by default the current transformation.
+      asked: the name of the operation that needs the rule; by default the current transformation.
       source: the traceback of the equation, if it is known.
       bound: whether the primitive was bound; False for a question about rules.
     """

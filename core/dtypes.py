@@ -134,7 +134,7 @@ def _scalar_class(x: Any) -> Any:
 
 
 def kind_test(kind: type, doc: str) -> Callable[[Any], bool]:
-    """A function that returns whether a dtype is of a kind; it is not if it is a duration, an integer for NumPy."""
+    """A function that returns whether a dtype is of a kind; durations, integers for NumPy, are of none."""
 
     @functools.lru_cache(maxsize=256)
     def test(dtype: Any) -> bool:

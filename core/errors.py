@@ -28,7 +28,7 @@ class ShapeError(JAXTypeError, ValueError):
 
 
 class ArgumentError(JAXTypeError, ValueError):
-    """An argument is none that a function accepts; in JAX this is a TypeError in some functions, else a ValueError."""
+    """A function does not accept an argument; in JAX this is a TypeError in some functions, else a ValueError."""
 
 
 class ConcretizationTypeError(JAXTypeError):
@@ -64,7 +64,7 @@ class UnsupportedError(MissingRuleError, ValueError):
 
 
 class RuleError(TypeError, ValueError):
-    """A rule returned a value that its transformation cannot accept; in JAX a ValueError for a list from one result."""
+    """A rule returned an invalid value; in JAX this is a ValueError if a list was returned for a single result."""
 
 
 class JaxprTypeError(TypeError):
@@ -103,12 +103,12 @@ ABSTRACT = "Abstract tracer value encountered where concrete value is expected"
 
 
 def explain(tracer: Any, asked: str) -> tuple[str, str]:
-    """The request for a value in words, and the remedy; primax installs one that reads the line that asked."""
+    """The request for a value in words, and the remedy; `import primax` replaces it to read the user's line."""
     return f"{ABSTRACT}: Python asked for its {asked}", ""
 
 
 def ambiguous_truth(x: Any) -> ValueError:
-    """The error for an array that Python takes as a condition, and which does not have one element."""
+    """The error for an array as a condition in Python, if it does not have exactly one element."""
     count = "more than one element" if x.aval.size else "no elements"
     return ValueError(
         f"The truth value of an array with {count} is ambiguous: only an array of one element is true or false, "
@@ -121,7 +121,7 @@ def tracer_message(tracer: Any, asked: str, context: str = "", remedy: str = "")
 
     Args:
       tracer: the tracer.
-      asked: what its value was asked for: `bool`, `int`, `index` or another name.
+      asked: the purpose for which Python needs its value: `bool`, `int`, `index` or another name.
       context, remedy: the request in words and the last sentence; by default made from `asked`.
     """
     trace = tracer._trace

@@ -13,7 +13,7 @@ _told: set[str] = set()
 
 
 def experimental(what: str, plugin: str | None, accepted: bool) -> None:
-    """Note that an author accepts that a feature may change; warn a script or notebook, once, of one not accepted."""
+    """Record that an author accepts changes of a feature; if not, warn a script or notebook once that it may change."""
     who = author()
     if accepted:
         accepted_by.add((plugin or who.module, what))

@@ -1,4 +1,4 @@
-"""Objects whose public attributes keep their first values: they have hashes, and equal ones may be one object."""
+"""Objects whose public attributes keep their first values: they have hashes, and equal ones may be the same object."""
 
 from __future__ import annotations
 

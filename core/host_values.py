@@ -1,6 +1,6 @@
-"""Values of the host as arrays: numbers of Python and arrays of NumPy have types, and a runtime makes arrays of them.
+"""Python numbers and NumPy arrays as arrays: they have avals, and a runtime converts them to its arrays.
 
-Without a runtime they stay what they are, in the dtype of their type.
+Without a runtime they are converted to NumPy arrays with the dtype of their aval.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class _Maker:
     """How arrays are made; a runtime sets the attributes.
 
     Attributes:
-      put: makes an array from an array of NumPy and a weak type.
-      put_each: makes arrays of a type from the elements of an array of NumPy along its first axis.
+      put: makes an array from a NumPy array and a bool, whether it is weakly typed.
+      put_each: makes arrays of a type from the elements of a NumPy array along its first axis.
     """
 
     def __init__(self) -> None:

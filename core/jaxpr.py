@@ -115,7 +115,7 @@ def new_jaxpr_eqn(
     effects: Iterable[Any] = no_effects,
     source_info: Any = None,
 ) -> JaxprEqn:
-    """An equation. The parameters have the order of those of jax's function of this name."""
+    """An equation; its parts are in the same order as for jax's function of this name."""
     return JaxprEqn(primitive, list(invars), list(outvars), params, frozenset(effects), source_info)
 
 
@@ -351,13 +351,13 @@ def cached_by_interface(
 ) -> tuple[Any, Any]:
     """A derived program with at least the required outputs, cached on the program by the outputs that it has.
 
-    A rule that asks what outputs there are, and then for a program with these, gets the first program again.
+    If a rule first asks which outputs are needed, and then for a program with these, it gets the same program.
 
     Args:
       program: the program that the result is derived from.
       key: identifies the result among those derived from the program, apart from its outputs.
-      interface: for each optional output (or input) whether the result must have it; or where, such as a batch axis.
-      make: returns the derived program, and for each of these whether, or where, the result has it.
+      interface: for each optional output (or input) whether the result must have it, or its place, as a batch axis.
+      make: returns the derived program and its interface, which has at least the required outputs.
     """
 
     def make_or_share() -> tuple[Any, Any]:

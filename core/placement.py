@@ -48,7 +48,7 @@ class Placement:
         raise NotImplementedError
 
     def along(self, placement: Placement | None, rank: int, dim: int) -> Placement | None:
-        """For the placement of an axis: that of values whose dimension `dim` is placed like it, if this is possible."""
+        """For the placement of an axis: that of values whose dimension `dim` is divided like the axis, if possible."""
         raise NotImplementedError
 
     def reshaped(self, rank: int | None = None) -> Placement | None:
@@ -73,7 +73,7 @@ class Placement:
 
 
 class PlacementRules(Protocol):
-    """What placements need of the kernel's interpreters. There is one such object."""
+    """The functions of placements that the kernel's interpreters call. There is one such object."""
 
     def active(self) -> bool:
         """Whether values may be on several devices at present."""
@@ -120,7 +120,7 @@ rules: Any = None  # the `PlacementRules`; None until a program needs them
 
 
 def required() -> Any:
-    """The rules; the plugin that has them is loaded.
+    """The rules; loads the plugin that has them.
 
     Raises:
       PluginError: the plugin is blocked.

@@ -62,7 +62,7 @@ class Primitive(Generic[Result]):
     )
 
     mutable_operands = False  # whether operands may be references; `bind` then decides what happens
-    takes_types = False  # whether operands may be values of any type of users
+    takes_types = False  # whether operands may be values of any user-defined type
     form_of: Primitive | None = None  # the primitive of which this is a form, and whose name programs show
 
     @overload
@@ -145,7 +145,7 @@ class Primitive(Generic[Result]):
         self._parameters = None if parameters is None else dict(parameters)
 
     def def_impl(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Register the impl rule; usable as a decorator. An earlier value of `impl` restores what it computes by."""
+        """Register the impl rule; usable as a decorator. An earlier value of `impl` restores the rule of that time."""
         if getattr(rule, "default_of", None) is self:
             rules.impl_rules.pop(self, None)
         else:
@@ -167,7 +167,7 @@ class Primitive(Generic[Result]):
     def impl(self) -> Callable[..., Any]:
         """The function that computes the primitive, regardless of the current trace, by the rule that it has now.
 
-        A rule that replaces it may call it. For tracers, as in JAX, a user's rule runs under their trace; others bind.
+        A rule that replaces it may call it. For tracers it runs a user's rule under their trace, as in JAX, or binds.
         """
         rule = rules.impl_rules.functions.get(self)
         programs: dict[Any, Any] = {}
@@ -223,7 +223,7 @@ class Primitive(Generic[Result]):
     def _abstract_eval(self, avals: tuple[Any, ...], params: dict[str, Any]) -> tuple[list[Any], Effects]:
         if self._parameters is not None:
             _check_parameters(self, params)
-        if "bind" in vars(self):  # plugins wait for the first `bind`, and someone has called the class's
+        if "bind" in vars(self):  # plugins wait for the first `bind`, and `Primitive.bind` was called instead
             rules.loader.complete(self)
         if not self.mutable_operands and any(aval.mutable for aval in avals):
             raise TypeError(f"{self}: operands must be arrays or numbers, got a reference; read it by ref[...]")

@@ -84,9 +84,9 @@ class RuleTable(MutableMapping[Any, Rule]):
         self.experimental = experimental
         self.late = late  # whether programs made without a rule stay valid when one is added
         self.check = check  # of `primax check`
-        self.of_value: dict[type, Callable[[Any], Rule]] = {}  # makes rules of other values that stand for them
+        self.of_value: dict[type, Callable[[Any], Rule]] = {}  # by type: makes a rule from a value given in its place
         self.functions: dict[Any, Rule] = {}
-        self.replaced: dict[Any, Rule] = {}  # what the present rules were registered in place of
+        self.replaced: dict[Any, Rule] = {}  # the rules that the present ones replaced
         self.unsupported: dict[Any, str] = {}
         self.sources: dict[Any, Provenance] = {}  # the plugin of each rule entered so far
 
@@ -238,7 +238,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         return loader.writer() or module
 
     def default_of(self, key: Any) -> Provenance | None:
-        """The rule that applies if there is none for `key`: the lowering for all platforms, or in place of an impl."""
+        """The rule that applies without one for `key`: the lowering for all platforms, or that in place of an impl."""
         if isinstance(key, tuple):
             return self.sources.get(key[0])
         return lowering_rules.sources.get(key) if self is impl_rules else None
@@ -271,7 +271,7 @@ class RuleTable(MutableMapping[Any, Rule]):
 
         Args:
           primitive: the primitive.
-          asked: what needs the rule, for the message; by default the current transformation.
+          asked: the name of the operation that needs the rule, for messages; by default the current transformation.
 
         Raises:
           MissingRuleError: no active plugin has such a rule; an `UnsupportedError` if one says that there is none.
@@ -301,7 +301,7 @@ class _DischargeTable(RuleTable):
         return change
 
     def install(self, bind_mutable: Callable[..., Any]) -> None:
-        """Let `bind_mutable` bind all primitives of the table, those to come included."""
+        """Let `bind_mutable` bind all primitives of the table, including those registered later."""
         self.bind_mutable = bind_mutable
         for primitive in self.functions:
             self._replace_bind(primitive)
@@ -363,7 +363,7 @@ def written(rule: Any) -> Any:
 
 
 class PluginLoader(Protocol):
-    """What the kernel asks of the plugin host.
+    """The interface of the plugin host that the kernel uses.
 
     Attributes:
       changes: the number of new primitives, new tables and other events after which plugins must be checked again.
@@ -372,7 +372,7 @@ class PluginLoader(Protocol):
     changes: int
 
     def load(self, everything: bool = False) -> bool:
-        """Activate the plugins that may have rules for imported modules, or all; whether anything may have changed."""
+        """Activate the plugins that may have rules for imported modules, or all; True if anything may have changed."""
 
     def discover(self) -> None:
         """Find the installed plugins."""
@@ -381,7 +381,7 @@ class PluginLoader(Protocol):
         """`load`, and activate the plugins that wait for the first use of a primitive, since they have rules for it."""
 
     def load_owner(self, made: Any) -> bool:
-        """Register the plugin that made a primitive or class, before another adds entries; whether another made it."""
+        """Register the plugin that made a primitive or class, before others extend it; True if another made it."""
 
     def load_family_with(self, name: str) -> None:
         """Register the waiting family that has a primitive of this name, if there is one."""
@@ -390,13 +390,13 @@ class PluginLoader(Protocol):
         """Import a built-in plugin."""
 
     def request(self, what: str, name: str | None) -> None:
-        """Let the next `load` activate waiting plugins with an entry of a kind, other than rules; None: of any name."""
+        """Let the next `load` activate plugins that wait with an entry, not a rule, of this kind and name."""
 
     def may_enter(self, what: str, key: Any) -> bool:
-        """`may_replace` for an entry of such a table, if it has one; loads the plugin of a class first."""
+        """Whether the calling code may write an entry, not a rule, of a table; loads the plugin of a class first."""
 
     def entered(self, what: str, key: Any) -> None:
-        """Report a new entry in such a table, which a waiting plugin may replace."""
+        """Report a new entry, not a rule, which a waiting plugin may replace."""
 
     def suppliers(self, primitive: Any, kind: str) -> list[str]:
         """Lines for a message: the plugins that could supply a missing rule of a primitive."""

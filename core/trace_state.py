@@ -10,7 +10,7 @@ from typing import Any
 fast_path_blockers: list[Any] = []
 
 # The reasons of all threads why they do not call compiled programs directly: overrides of options, and axes along which
-# sums are pending. While the list is empty, no code need read `thread`, which is slow; see `TraceState.blockers`.
+# sums are pending. While the list is empty, no code reads `thread`, which is slow; see `TraceState.blockers`.
 thread_blockers: list[Any] = []
 
 # One item for each thread that traces a function, for the same purpose.
