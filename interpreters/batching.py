@@ -298,7 +298,7 @@ def stacked_type(axis: AxisData, aval: Any, dim: int | None) -> Any:
 
 
 def stacked(axis: AxisData, x: Any, dim: int | None, wanted: int | None) -> Any:
-    """A value batched at `dim` (or not at all), as one batched at `wanted`, placed like the arguments."""
+    """A value batched at `dim` (or not at all), as a value batched at `wanted`, placed like the arguments."""
     if wanted is None:
         return x
     return placed_along(axis, to_dim(x, axis.size, dim, wanted), wanted)

@@ -187,7 +187,7 @@ class StaticArguments:
         return not kwargs or all(equal_is_same(kwargs[name]) for name in self.names & kwargs.keys())
 
     def told_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments of a call with wrapped static values, since equal values of one type are the same to jaxlib.
+        """The arguments of a call, static ones wrapped: jaxlib does not distinguish equal values of the same type.
 
         Raises:
           TypeError: a static argument is unhashable.
@@ -217,7 +217,7 @@ class StaticArguments:
 
 
 class Signature(NamedTuple):
-    """What a program of a function depends on: its key among the programs of the function.
+    """The key of a program among the programs of its function: everything that the program depends on.
 
     Attributes:
       transformation: the name of the transformation that stages the function.

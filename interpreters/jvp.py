@@ -126,7 +126,7 @@ class JVPTrace(Trace):
         if self._lines and here.source is None and _one_place[primitive] and not use.begun:
             source = _get_traceback()
             here.source = self._sources.setdefault(source, source)
-        else:  # where scopes are in use, each equation may have another
+        else:  # with scopes, each equation may have another source
             here = None
         returned = call_rule(
             self.parent, _table, primitive, rule, tuple(primals), tuple(tangents), params=params, here=here
@@ -214,7 +214,7 @@ def primals_only(fun: Callable[..., Sequence[Any]], *args: Any) -> list[Any]:
 
 
 def _zero_for(primitive: Any, primal: Any, tangents: Sequence[Any]) -> Zero:
-    """The zero for which `None` stands, as in JAX: among other tangents, since a rule without any is a mistake."""
+    """The zero that a tangent `None` stands for, as in JAX; an error if all tangents of the rule are None."""
     if all(t is None for t in tangents):
         raise _no_tangent(primitive)
     return Zero(type_of(_table, primitive, primal).to_tangent_aval())
@@ -237,7 +237,7 @@ def _require_zero(primitive: Any, primal: Any, tangent: Zero) -> None:
 
 
 def _checked(primitive: Any, tracer: JVPTracer) -> Any:
-    """The type of the primal, after a check that the tangent's type fits it. Numbers of Python get the other's type."""
+    """The type of the primal, after a check that the tangent's type fits it. A Python number gets the other's type."""
     primal, tangent = tracer.primal, tracer.tangent
     try:
         p = primal.aval if isinstance(primal, Tracer) else get_aval(primal)

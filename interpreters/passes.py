@@ -18,7 +18,7 @@ _passes: dict[str, tuple[Callable[[ClosedJaxpr], bool], Callable[[ClosedJaxpr], 
 def register_program_pass(
     name: str, applies: Callable[[ClosedJaxpr], bool], rewrite: Callable[[ClosedJaxpr], ClosedJaxpr]
 ) -> None:
-    """Add a pass, the last one, over programs with effects to which it applies; inputs and outputs stay the same."""
+    """Add a pass over programs with effects to which it applies, after the others; it keeps inputs and outputs."""
     _passes[name] = applies, rewrite
 
 

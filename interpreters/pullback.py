@@ -232,14 +232,14 @@ class Pullback(Derivative):
         return tree.unflatten(self.in_tree, pull_back(self.tape, cts, self.in_avals))
 
     def with_refs(self, *refs: Any) -> Callable[[Any], tuple[Any, ...]]:
-        """A function like this one that adds cotangents to references, in whose places it returns None.
+        """A function like this one that adds cotangents to references, and returns None in place of these cotangents.
 
         Args:
-          refs: one for each argument: a reference, a container of such with the structure of the argument, or None to
+          refs: one for each argument: a reference, a container of these with the structure of the argument, or None to
             return the cotangent.
 
         Raises:
-          ValueError: the structure is another, or one reference is there twice.
+          ValueError: the structure differs from that of the arguments, or a reference occurs twice.
           TypeError: an entry is neither a reference nor None, or its type is not that of the cotangent.
         """
         flat = tree.flatten_axes("with_refs", self.in_tree, refs)

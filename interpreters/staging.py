@@ -63,9 +63,9 @@ class StagingTrace(Trace):
     """Records every bind as an equation, even if its arguments are concrete.
 
     Attributes:
-      hoists: whether arrays of rank 0 that the function closes over are constants of the program, as those of other
-        ranks are; else they are literals. Under `make_jaxpr` they are, so that a function has as many constants with
-        arrays as with tracers.
+      hoists: whether arrays of rank 0 that the function closes over are constants of the program, like arrays of other
+        ranks; otherwise they are literals. True under `make_jaxpr`, so that a program has as many constants for arrays
+        as for tracers.
     """
 
     __slots__ = ("constants", "effects", "eqns", "here", "hoists", "invars", "memory", "name", "sources", "what", "x64")

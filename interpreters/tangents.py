@@ -176,7 +176,7 @@ def instantiate_zeros(tangent: Any) -> Any:
 
 
 def of_number(x: Any, aval: Any) -> Any:
-    """A number of Python as a tangent or cotangent of a type; None if `x` is none, or the type cannot hold it."""
+    """A Python number as a tangent or cotangent of a type; None if `x` is not a number, or the type cannot hold it."""
     fits = dtypes.is_complex if type(x) is complex else dtypes.is_inexact
     if type(x) not in (int, float, complex) or aval.composite:
         return None

@@ -57,7 +57,7 @@ def compile_options(devices: Sequence[Any], overrides: Sequence[tuple[str, Any]]
         `memory_fitting_level` are from "O0" to "O3".
 
     Raises:
-      ValueError: one of these levels is another value.
+      ValueError: one of these two levels has another value.
     """
     options = _jaxlib.CompileOptions()
     options.num_replicas = 1
@@ -209,7 +209,7 @@ def _require_room(pieces: Sequence[Any], devices: Sequence[Any]) -> None:
     would end the process during the copy.
 
     Raises:
-      XlaError: it is.
+      XlaError: the memory is too small.
     """
     for x, device in zip(pieces, devices, strict=True):
         limit = (device.memory_stats() or {}).get("bytes_limit", 0) or _memory_of_host()
@@ -421,12 +421,12 @@ def full_on_host(shape: tuple[int, ...], value: Any, dtype: np.dtype[Any]) -> np
 
     Raises:
       XlaError: the memory of the host is too small.
-      ValueError: so many bytes cannot be counted.
+      ValueError: the array has more bytes than NumPy can count.
     """
     size = prod(shape) * dtype.itemsize
     if size <= sys.maxsize - ALIGNMENT:  # else NumPy refuses it
         _require_bytes(size, _memory_of_host(), "the host")
-    zero = not any(value.tobytes())  # minus zero is not
+    zero = not any(value.tobytes())  # -0.0 has a bit that is set
     memory = (np.zeros if zero else np.empty)(size + ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % ALIGNMENT
     array = memory[start : start + size].view(dtype)

@@ -165,7 +165,7 @@ def fast_function(
         return miss(*args, **kwargs)[0]
 
     def by_value(*args: Any, **kwargs: Any) -> Any:
-        """Call the dispatcher, which compares static arguments by `==`, so that it keeps apart what is not the same."""
+        """Call the dispatcher, which compares static arguments by `==`; values that equal others are wrapped."""
         distinct: Any = args
         keywords = kwargs
         if not static.equal_are_same(args, kwargs):
@@ -208,7 +208,7 @@ def fast_front(
       static_argnames: the same for keywords.
 
     Returns:
-      The function, and a function that is called with the one of `fast_function`, once there is one.
+      The function, and a function that must be called with the result of `fast_function`, once it exists.
     """
     static = StaticArguments(static_argnums, static_argnames) if static_argnums or static_argnames else _NOTHING
     direct = DirectPrograms(static, programs=NO_PROGRAMS)
@@ -237,7 +237,7 @@ _ARRAYS = (Array, ExtendedArray, np.ndarray)
 
 
 def _shapes(arguments: Any) -> Any:
-    """The key of arguments that are one signature for jaxlib, without the static ones."""
+    """A key of the dynamic arguments; arguments with the same signature for jaxlib have the same key."""
     try:
         leaves, structure = flatten(arguments)
         # Attributes of other classes may run programs, in which the same error is raised.
@@ -267,8 +267,8 @@ class _HostArray(np.ndarray):
     __slots__ = ()
 
 
-# It fails if an error is set, as after a tree that is too deep, with which jaxlib continues: Python checks for errors
-# only after calls of such objects.
+# A call fails if an error is set, as after a tree that is too deep, since jaxlib continues with the error set. Python
+# checks for errors only after calls of objects such as this one.
 _look_for_error = functools.partial(len, ())
 
 
@@ -286,8 +286,8 @@ def _from_host_array(_: None, children: Any) -> Any:
     return children[0]
 
 
-# As nodes they are visited before the dispatcher looks for a program. Arrays of other subclasses are leaves, and never
-# lead to a fast path.
+# Arrays of these types are nodes, so they are visited before the dispatcher looks for a program. Arrays of other
+# subclasses are leaves, and never lead to a fast path.
 _host_array_types: set[type] = set()
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from importlib.machinery import PathFinder
 from typing import Any, NamedTuple
 
-PRIMAX = "primax-core"  # what installs primax; the distribution named primax is another project's
+PRIMAX = "primax-core"  # the distribution of primax; the one named primax is another project's
 _HEADER = r"(?im)^(name|version):(.*)$"
 
 Read = Callable[[str], str | None]

@@ -78,7 +78,7 @@ class EvalTrace(ImplTrace):
             try:
                 if not primitive.result_types(tuple(map(get_aval, args)), params)[1]:
                     return apply_primitive(primitive, *args, **params)
-            except Exception as error:  # operation by operation the impl may compute, or raises an error of its own
+            except Exception as error:  # operation by operation the impl may succeed, or raise an error of its own
                 if isinstance(error, ConcretizationTypeError | TracerArrayConversionError):
                     vars(primitive)["reads_values"] = rules.impl_rules[primitive]
                     primitive.programs.clear()

@@ -148,8 +148,8 @@ class Place(NamedTuple):
 class CallKeys:
     """The keys of the programs of one function.
 
-    A key is the signatures of the arguments. With keywords, static arguments or flattened ones it is the constants of
-    the call and the signatures; with the structure as a third part if there may be several.
+    A key is the signatures of the arguments; with keywords, static or flattened arguments it is a pair of the constants
+    of the call and the signatures. If several structures are possible, the structure is a third part.
 
     Args:
       static: the static arguments.
@@ -280,8 +280,8 @@ class DirectPrograms:
           place: its place.
           args: the positional arguments of the call.
           kwargs: its keyword arguments.
-          results: what the function has returned.
-          fast: what the dispatcher needs to run the program.
+          results: the result of the function.
+          fast: the data with which the dispatcher runs the program.
           epoch: the epoch in which the call began; if a rule has changed since, the program is not added.
         """
         program = None
@@ -305,7 +305,7 @@ def direct_call(direct: DirectPrograms, dispatched: Call) -> Call:
 
     Args:
       direct: the programs.
-      dispatched: what it calls if it knows no program: jaxlib's dispatcher, or a function that calls that.
+      dispatched: called if no program is known: jaxlib's dispatcher, or a function that calls it.
     """
     first_static = direct.keys.first_static
     split = direct.keys.split
@@ -411,7 +411,7 @@ class DirectProgram(NamedTuple):
       handlers: jaxlib's handler of each result.
       signature: that of the result, if the function returns one array and donates nothing.
       mark_donated: marks the donated ones of the arguments as deleted; None if none is donated.
-      build: a function from the buffers of the results to what the function returns.
+      build: a function from the buffers of the results to the result of the function.
     """
 
     structure: Any
@@ -428,8 +428,8 @@ def _direct_program(place: Place, results: Any, fast: Any, name: str, donated: S
 
     Args:
       place: the arguments.
-      results: what the function has returned for them.
-      fast: what the dispatcher needs to run the program.
+      results: the result of the function for them.
+      fast: the data with which the dispatcher runs the program.
       name: the name of the function.
       donated: for each argument whether it is donated; empty if none is.
     """
@@ -490,7 +490,7 @@ def _donation_marker(donated: list[tuple[int, DeletedBuffer]]) -> Callable[[Sequ
     """A function that marks the donated ones of a program's arguments as deleted if it has taken their buffers.
 
     Args:
-      donated: the position of each, and what replaces its buffer.
+      donated: for each the position, and the replacement of its buffer.
     """
 
     def mark_donated(arrays: Sequence[Any]) -> None:
@@ -504,7 +504,7 @@ def _donation_marker(donated: list[tuple[int, DeletedBuffer]]) -> Callable[[Sequ
 
 
 def _result_builder(signatures: list[ArgSignature], structure: Any, as_list: bool) -> Callable[[list[Any]], Any]:
-    """A function from the buffers of a program's results to what the function returns."""
+    """A function from the buffers of a program's results to the result of the function."""
 
     def build(buffers: list[Any]) -> Any:
         outs = []

@@ -39,9 +39,9 @@ def register_lowering(
       primitive: the primitive.
       rule: `(ctx, *ir_values, **params) -> ir values`.
       platform: the only platform of the rule, which need not be present; None for the default rule.
-      inline: as in jax, where equations may share the operations of a rule; not used, since here each equation has its
-        own, which is equivalent.
-      cacheable: the same.
+      inline: accepted as in jax, where equations may share the operations of a rule, and not used: each equation has
+        its own operations, with the same results.
+      cacheable: as `inline`.
 
     Raises:
       PluginError: there is a rule of another plugin.

@@ -1,4 +1,4 @@
-"""The way of a function to an executable: it is traced, lowered and compiled, each once for each signature."""
+"""From a function to an executable: tracing, lowering and compilation, each once for each signature."""
 
 from __future__ import annotations
 
@@ -363,7 +363,7 @@ def lower(closed: ClosedJaxpr, target: Target, platform: str | None = None, embe
 
 
 def _result_sharding(sharding: Any, aval: Any, mesh: Any) -> Any:
-    """The sharding of a result; if there is none, what its type tells on a mesh with axes of both kinds."""
+    """The sharding of a result; if none is given, that of its type on a mesh with explicit and other axes."""
     if sharding is not None or not mesh.explicit_axes or mesh.are_all_axes_explicit:
         return sharding
     recorded = None if getattr(aval, "placement", None) is None else aval.placement.sharding
@@ -426,7 +426,7 @@ def executable_for(closed: ClosedJaxpr, target: Target) -> Executable:
 
 
 def _no_tree(outs: Sequence[Any]) -> Any:
-    """The structure of results with which jaxlib runs no program by itself."""
+    """A structure of results for which jaxlib never runs a program without Python."""
     return result_registry.flatten(())[1]
 
 

@@ -151,7 +151,7 @@ class Mpi4py(Cluster):
 class Kubernetes(Cluster):
     """Kubernetes: a Job of completion mode Indexed, whose pods a headless service names.
 
-    Pods do not have their number: the variable `PRIMAX_NUM_PROCESSES` or the argument must give it.
+    Pods do not know how many they are: the variable `PRIMAX_NUM_PROCESSES` or the argument must say it.
     """
 
     name = "k8s"

@@ -524,8 +524,8 @@ class MeshScope(NamedTuple):
       mesh: the mesh; None if only its axes are known.
       abstract: its axes; those along which the program is that of one device are `Manual`.
       checked: whether types record the manual axes along which values vary.
-      places: the mesh of several devices on which arrays and programs are that nothing else places, by `set_mesh`;
-        None if they are on the default device.
+      places: the mesh of several devices, given by `set_mesh`, for arrays and programs without another placement;
+        None for the default device.
     """
 
     mesh: Mesh | None
@@ -545,7 +545,7 @@ def current_scope() -> MeshScope | None:
 
 
 def placing_mesh() -> Mesh | None:
-    """The mesh on which arrays and programs are that nothing else places; None for the default device."""
+    """The mesh for arrays and programs without another placement; None for the default device."""
     scope = current_scope()
     return None if scope is None else scope.places
 

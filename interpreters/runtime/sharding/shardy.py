@@ -14,7 +14,7 @@ from primax.interpreters.runtime.sharding.spmd import spmd_of
 
 
 class Explicit(NamedTuple):
-    """The sharding of a result along the explicit axes of a mesh, which its type tells; XLA chooses along the others.
+    """The sharding in the type of a result, along a mesh's explicit axes; XLA chooses along the others.
 
     Attributes:
       mesh: a mesh with axes of both kinds.

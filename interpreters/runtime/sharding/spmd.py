@@ -1,4 +1,4 @@
-"""What a StableHLO module says of the devices that run it."""
+"""The devices of a StableHLO module that is being built."""
 
 from __future__ import annotations
 

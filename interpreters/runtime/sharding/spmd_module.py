@@ -39,7 +39,7 @@ class Boundary:
         self.out_avals = out_avals
 
     def outer_avals(self) -> tuple[list[Any], list[Any]]:
-        """The types outside, where each device has its summand of an unreduced value, an array of the whole shape."""
+        """The types outside, where each device has its summand of an unreduced value: an array of the whole shape."""
         ins, outs = (
             [aval.update(sharding=None) if stack_axes(aval) else aval for aval in avals]
             for avals in (self.in_avals, self.out_avals)
