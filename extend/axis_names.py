@@ -30,8 +30,8 @@ def for_unnamed_axes(primitive: Any, derivation: str, rule: Rule, operations: Ru
       primitive: the primitive.
       derivation: how the rule is derived, for messages.
       rule: the rule.
-      operations: what the primitive does, as a function of arrays in primax operations; by default its lowering says
-        it, if that is made of such a function.
+      operations: the function of the primitive, in primax operations on arrays; by default that of its lowering, if
+        the lowering is made of a function.
 
     Returns:
       The rule. It raises a RuleError if an axis named by `vmap` is in scope and the primitive communicates along it:
@@ -64,7 +64,7 @@ def axes_used(
 
     Args:
       primitive: the primitive.
-      operations: what it does, as a function of arrays in primax operations; None if that is unknown.
+      operations: its function, in primax operations on arrays; None if it is unknown.
       avals: the types of its operands.
       params: its parameters.
     """

@@ -38,12 +38,12 @@ def decompose(
     Args:
       closed: the program.
       to: the primitives that may be left, or their names, such as the keys of `MyInterpreter.rules`.
-      away: what must not be left, one or several of these, in place of `to`: a primitive; the name of a primitive; the
+      away: instead of `to`, one or several things that must not be left: a primitive; the name of a primitive; the
         name of a plugin or family, which stands for all its primitives; or a function of an equation that returns
         whether to decompose the equation.
 
     Raises:
-      TypeError: both or neither of `to` and `away` are there, or they contain something else.
+      TypeError: both or neither of `to` and `away` are given, or they contain something else.
       ValueError: no primitive and no plugin has a name in `away`.
       MissingRuleError: a primitive must not be left and has no decomposition; the message names it and its line.
 

@@ -225,7 +225,7 @@ def _of_numpy(dtype: Any) -> np.dtype[Any]:
 
 
 def no_arithmetic(dtype: Any) -> TypeError:
-    """The error for numbers that were needed where a value has a dtype without arithmetic, such as keys."""
+    """The error for a value whose dtype has no arithmetic, such as a key, where numbers are needed."""
     name = short_dtype_name(dtype)
     return ArgumentError(
         f"arithmetic is not defined for values of dtype {name}{of_call()}{instead_of_arithmetic(dtype)}"
@@ -240,7 +240,7 @@ def has_sums(dtype: Any) -> bool:
 
 
 def instead_of_arithmetic(dtype: Any) -> str:
-    """What to do with values of a dtype without arithmetic, for the end of a message; empty for other dtypes."""
+    """The remedy for values of a dtype without arithmetic, for the end of a message; empty for other dtypes."""
     hint = getattr(dtype, "how_to_compute", "")
     return hint and f"; {hint}"
 

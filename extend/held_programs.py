@@ -202,7 +202,7 @@ def interpret_loop(
 ) -> Callable[..., list[Any]]:
     """The `interpret` rule of a primitive that repeats a program while another one returns True.
 
-    Its operands are constants of the condition, constants of the body, and the carry. Abstract interpreters go on until
+    The operands are constants of the condition, those of the body, and the carry. Abstract interpreters continue until
     the values at the head of the loop settle, which is sound for any number of rounds.
 
     Args:
@@ -401,7 +401,7 @@ def without_effects(closed: ClosedJaxpr, unknown_in: Sequence[bool] | None = Non
     A JVP rule needs this if it binds the primitive for the results, and computes tangents by another program that
     contains the first. A `partial_eval_jaxpr` rule needs it if the unknown equation recomputes the known one.
 
-    Effects on operands stay, and operations with effects whose results the program returns or uses.
+    Effects on operands stay, and so do operations with effects whose results the program returns or uses.
 
     Args:
       closed: the program.

@@ -230,7 +230,7 @@ class Interpreter:
         return value
 
     def join(self, x: Any, y: Any) -> Any:
-        """The value of a variable that has the one value or the other; a subclass defines it for abstract values.
+        """The value of a variable that has one of two values; a subclass defines it for abstract values.
 
         It must stand for all arrays of `x` and of `y`.
         """
@@ -245,7 +245,7 @@ class Interpreter:
         return y
 
     def same(self, x: Any, y: Any) -> bool:
-        """Whether two values are equal, so that a loop need not go on; by default whether their leaves are."""
+        """Whether two values are equal, so that a loop can end; by default whether their leaves are."""
         (xs, x_tree), (ys, y_tree) = tree.flatten(x), tree.flatten(y)
         return bool(x_tree == y_tree) and all(map(_equal, xs, ys))
 
@@ -452,7 +452,7 @@ class Interpreter:
         )
 
     def _in_table(self, eqn: JaxprEqn) -> str:
-        """How a plugin gives a rule to this kind of interpreters."""
+        """The way in which a plugin gives a rule to this kind of interpreters, as text."""
         kind = "" if self.table is None else self.table.kind
         return kind and f"; or in a plugin, registry.define({eqn.primitive.name}_p, {kind}=rule)"
 

@@ -17,7 +17,7 @@ _HOST = "primax.extend.host.plugin_host"
 
 
 class WrittenByImport(list[Undo]):
-    """How to undo what the modules of a plugin write at their import; not what other modules write, which stay."""
+    """How to undo the writes of a plugin's modules at their import; writes of other modules stay."""
 
     def __init__(self, record: Any) -> None:
         super().__init__()

@@ -108,7 +108,7 @@ def mesh_handlers(modules: Any, function: Callable[[Any], Callable[..., Any]]) -
 
 
 def _device_in_jax(jax: Any, device: Any) -> Any:
-    """The device of jax with the platform and number of one of primax."""
+    """The device of jax with the platform and the number of a device of primax."""
     for other in jax.devices(device.platform):
         if other.id == device.id:
             return other

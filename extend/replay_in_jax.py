@@ -45,7 +45,7 @@ def refusal(primitive: Primitive, missing: str, remedy: str, eqn: JaxprEqn | Non
     Args:
       primitive: the primitive.
       missing: what jax lacks, as `it must ..., got ...`.
-      remedy: what the user may do, unless there is something better for this primitive.
+      remedy: the remedy, unless there is a better one for this primitive.
       eqn: its equation, if it is used in a program.
     """
     line = "" if eqn is None else f", used at {summarize(eqn.source_info)}"

@@ -61,7 +61,7 @@ def to_jax(
     Args:
       what: a primitive, or a function of pytrees of arrays that is written with primax. primax traces the function once
         for each signature; it must not depend on the values of its arguments.
-      static_argnums: positions of arguments of a function that are no arrays, but part of its program; hashable. They
+      static_argnums: positions of arguments of a function that are not arrays, but part of its program; hashable. They
         must be static in `jax.jit`, too. By default those that are static in `primax.jit`, if that made `what`.
       static_argnames: the names of such arguments.
 

@@ -61,7 +61,7 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
 
 
 def _leaves_under(prefix: PyTreeDef, full: PyTreeDef) -> list[int] | None:
-    """For each leaf of a prefix the number of leaves of the full tree in its place; None if it is no prefix."""
+    """For each leaf of a prefix the number of leaves of the full tree in its place; None if it is not a prefix."""
     counts: list[int] = []
     waiting = [(prefix, full)]
     while waiting:

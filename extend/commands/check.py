@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _unknown(name: str, plugins: list[str]) -> str:
-    """What to say of a name that no plugin has."""
+    """The message about a name that no plugin has."""
     text = f"there is no plugin {name!r}"
     primitive = host.primitives.get(name)
     if primitive is not None and primitive.plugin:

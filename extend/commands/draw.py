@@ -123,7 +123,7 @@ def _struct(text: str) -> ShapeDtypeStruct:
     """A type as it is written in programs, or with the dtype's full name.
 
     Raises:
-      UsageError: it is no such type.
+      UsageError: it is not such a type.
     """
     match = _TYPE.fullmatch(text.strip())
     if match is None:

@@ -18,8 +18,8 @@ _ESCAPE = re.compile(r"\x1b\[[\d;]*m")
 def has_colours(stream: TextIO | None = None) -> bool:
     """Whether a stream, by default standard output, shows colours.
 
-    As in Python's own tools: if it is not empty, NO_COLOR forbids them, and then FORCE_COLOR demands them; else the
-    stream must be a terminal that is not of type `dumb`.
+    As in Python's own tools: NO_COLOR, if not empty, forbids colours; otherwise FORCE_COLOR, if not empty, demands
+    them; otherwise the stream must be a terminal, and TERM not `dumb`.
     """
     if os.environ.get("NO_COLOR"):
         return False

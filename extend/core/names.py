@@ -53,18 +53,14 @@ def take_current_trace() -> Iterator[Any]:
 
     Examples:
       >>> import primax as px
-      >>> import primax.numpy as pnp
-      >>> from primax.extend.core import eval_context
+      >>> from primax.extend.core import current_trace, set_current_trace, take_current_trace
       >>> def f(x):
-      ...     with eval_context():
-      ...         table = pnp.arange(3) + 1  # computed now, not an equation
-      ...     return x + table[2]
+      ...     with take_current_trace() as parent:
+      ...         y = px.numpy.arange(3) + 1  # computed now, not an equation
+      ...         with set_current_trace(parent):  # as the `process` of a trace does
+      ...             return x * 2
       >>> px.make_jaxpr(f)(1)
-      { lambda a:i32[3]; b:i32[]. let
-          c:i32[1] = slice[limit_indices=(3,) start_indices=(2,) strides=None] a
-          d:i32[] = squeeze[dimensions=(0,)] c
-          e:i32[] = add b d
-        in (e,) }
+      { lambda ; a:i32[]. let b:i32[] = mul a 2:i32[] in (b,) }
     """
     taken = current_trace()
     with set_current_trace(eval_trace):
@@ -162,11 +158,11 @@ def concrete_or_error(force: Callable[[Any], Any] | None, value: Any, context: s
       ConcretizationTypeError: it is a tracer without a value.
 
     Examples:
-      >>> from primax.extend.core import gensym, get_aval
-      >>> newvar = gensym()
-      >>> x, y = newvar(get_aval(1.0)), newvar(get_aval(1.0))
-      >>> x is y, x.aval
-      (False, ShapedArray(float32[], weak_type=True))
+      >>> import primax as px
+      >>> from primax.extend.core import concrete_or_error
+      >>> f = lambda x: x * concrete_or_error(int, x)  # under grad, unlike jit, x has a value
+      >>> px.grad(f)(3.0)
+      Array(3., dtype=float32, weak_type=True)
     """
     if isinstance(value, Tracer):
         if not value._trace.alive:

@@ -21,7 +21,7 @@ __all__ = ["UserType", "register_arraylike", "register_on_type", "register_user_
 class UserType(AbstractValue):
     """The type of values of a package's class, which are made of arrays.
 
-    A subclass is immutable, hashable and compares by content; a frozen dataclass is all that. `register_user_type`
+    A subclass is immutable, hashable and compares by content, like a frozen dataclass. `register_user_type`
     connects it with the class of its values. A value is one variable of a program and one leaf of a pytree.
     Transformations see values of this type, on which primitives act by rules of their own. Before a program is
     compiled, its values are replaced by their parts.
@@ -159,7 +159,7 @@ def _type_of(user_type: type[UserType], value: Any) -> UserType:
 
 
 def made_of_tracers(value: Any) -> str:
-    """What is wrong about a value with traced values inside, as a message."""
+    """The message about a value with traced values inside."""
     return (
         f"a {type(value).__name__} is made of traced values; inside of transformed functions a primitive must make it "
         "of them, or a function of its package that binds one, and not its class"
@@ -183,7 +183,7 @@ def register_on_type(primitive: Primitive, user_type: type[UserType], target: Pr
 
     Args:
       primitive: the primitive that is bound, such as one of primax.
-      user_type: a subclass of `UserType`, whose subclasses are meant too.
+      user_type: a subclass of `UserType`; its subclasses count, too.
       target: the primitive with rules for such values; it gets the same operands and parameters.
 
     Raises:

@@ -18,7 +18,7 @@ __all__ = ["Box", "Edge", "Graph", "Node", "build", "programs_of", "purpose"]
 
 # Loops run their programs many times, so values do not flow straight through these programs.
 _LOOPS = frozenset(("scan", "while"))
-# What the programs of branches and loops are for, by the parameters that hold them.
+# The purposes of the programs of loops, by the parameters that hold them.
 _PURPOSES = {
     ("while", "cond_jaxpr"): "repeat while this is True",
     ("while", "body_jaxpr"): "each step",
@@ -290,7 +290,7 @@ def _operands(eqn: JaxprEqn, texts: Mapping[Var, str]) -> list[str]:
 
 
 def _parameters(eqn: JaxprEqn) -> list[str]:
-    """The parameters that differ from their defaults, without programs, functions, and what types tell."""
+    """The parameters that differ from their defaults, without programs, functions, and the contents of types."""
     printed = shown_params(eqn)
     params = printed.params if isinstance(printed, PrintedCall) else printed
     return [

@@ -65,7 +65,7 @@ def table_html(
       headers: the names of the columns.
       rows: the cells of each row.
       notes: for each row the text that pointing at it shows, or "".
-      families: for each row the family in whose colour its first cell is.
+      families: for each row the family whose colour its first cell has.
       below: a text below the table.
     """
     lines = ["<tr>" + "".join(f"<th>{escape(header)}</th>" for header in headers) + "</tr>"]
@@ -131,7 +131,7 @@ class _Writer:
         return [*lines, "</div></details>"]
 
     def params(self, eqn: JaxprEqn) -> str:
-        """The parameters that are no programs."""
+        """The parameters that are not programs."""
         printed = shown_params(eqn)
         params = printed.params if isinstance(printed, PrintedCall) else printed
         shown = [f"{name}={value}" for name, value in params.items() if not holds_program(value)]

@@ -272,7 +272,7 @@ class PluginHost(WritePolicy):
             self._load_each([record for record in families if name in (record.manifest or {}).get("primitives", ())])
 
     def activate_plugin(self, name: str) -> bool:
-        """Activate a plugin, and with it all built-in ones, or for another plugin all that need not wait.
+        """Activate a plugin; together with all built-in ones if it is one, otherwise with all that do not wait.
 
         Returns:
           Whether it was activated now.

@@ -574,7 +574,7 @@ def hold(
       plugin: the plugin.
       what: the kind of the entry.
       key: its name or class.
-      before: who held the entry before.
+      before: the earlier holding of the entry.
       place: the file and line.
     """
     replaced = None if before is None else before.current._replace(replaced=None)
@@ -590,7 +590,7 @@ def waiting_rules(registry: Registry) -> list[Awaited]:
 
 
 def enter_awaited(registry: Registry, plugin: str) -> list[str]:
-    """Enter the rules that wait for a plugin, which is active; returns what is wrong with the others."""
+    """Enter the rules that wait for a plugin, which is active; returns the faults of those that cannot be entered."""
     faults = []
     for rule in [rule for rule in waiting_rules(registry) if rule.plugin == plugin]:
         entry, fault = ("rule", registry._key_of(rule.primitive), rule.kind), rule.fault()

@@ -216,7 +216,7 @@ def zero_jvp(primitive: Any) -> Rule:
 
 
 def _zeros(primitive: Any, out: Any) -> Any:
-    """The zero tangents of what a primitive returned."""
+    """The zero tangents of the results of a primitive."""
     return [Zero.from_primal_value(x) for x in out] if primitive.multiple_results else Zero.from_primal_value(out)
 
 

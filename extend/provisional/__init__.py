@@ -1,4 +1,4 @@
-"""What families share without a promise: anyone may import it, and a minor release may change it."""
+"""Names that families share, without a promise: anyone may import them; a minor release may change them."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def read_size(function: str, argument: str, value: Any, most: int = 2**59 - 1) -
 
 
 def incompatible_shapes(shapes: Sequence[Any]) -> str:
-    """What errors say about shapes that do not broadcast: all of them, and the first axis in which two differ."""
+    """The text in errors about shapes that do not broadcast: all of them, and the first axis in which two differ."""
     text = f"incompatible shapes for broadcasting: {', '.join([str(tuple(shape)) for shape in shapes])}"
     for axis in range(-1, -max(map(len, shapes)) - 1, -1):
         sizes = dict.fromkeys([shape[axis] for shape in shapes if len(shape) >= -axis and shape[axis] != 1])

@@ -94,7 +94,7 @@ class AvalSharding:
         """A copy with `spec` or `mesh` replaced; a new specification must have an entry for every dimension.
 
         Raises:
-          TypeError: a name in `changes` is another.
+          TypeError: `changes` has another name.
         """
         unknown = sorted(changes.keys() - {"mesh", "spec"})
         if unknown:
@@ -247,7 +247,7 @@ def size_text(size: Any, names: Sequence[Any]) -> str:
 
 
 def explicit_part(mesh: Any, spec: PartitionSpec, rank: int) -> AvalSharding | None:
-    """What types record of a sharding: explicit axes and pending sums; None if there are none.
+    """The part of a sharding that types record: explicit axes and pending sums; None if there are none.
 
     Args:
       mesh: the mesh, or its axes.
@@ -266,7 +266,7 @@ def changed(placement: Placement | None, shape: Sequence[int], changes: dict[str
     """A placement with another `vma` or `sharding`.
 
     Raises:
-      TypeError: `vma` is no set, or `sharding` is neither that of a type nor one over a mesh.
+      TypeError: `vma` is not a set, or `sharding` is neither that of a type nor one over a mesh.
       ValueError: the sharding is that of an array of another rank, or a specification of more dimensions.
     """
     explicit, vma = (placement.explicit, placement.vma) if isinstance(placement, TypePlacement) else (None, _NONE)

@@ -27,7 +27,7 @@ class Awaited(NamedTuple):
     rule: Any
 
     def fault(self) -> str:
-        """What is wrong, if the plugin is active but has no such kind; empty if it has."""
+        """The message for the case that the plugin is active but has no such kind; empty if it has the kind."""
         if self.kind in rule_tables:
             return ""
         hint = nearest(self.kind, rule_tables)

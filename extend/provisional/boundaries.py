@@ -1,7 +1,7 @@
 """The boundaries of the public API: functions that shorten the tracebacks of exceptions which leave them.
 
-A boundary costs nothing until an exception leaves it. It is no wrapper: the compiled code of the function itself ends
-in a handler, as of a `try` around the whole body, which runs only for exceptions.
+A boundary costs nothing until an exception leaves it. It is not a wrapper: the compiled code of the function itself
+ends in a handler, as of a `try` around the whole body, which runs only for exceptions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["api_boundary", "mark_definitions", "mark_modules"]
 
 _T = TypeVar("_T")
 
-# What users call without a public name: operators, methods, and what functions return.
+# Functions that users call without a public name: operators, methods, and results of functions.
 _UNNAMED = {
     "core.operand": "Operand",
     "core.option": "Option",
@@ -163,7 +163,7 @@ def api_boundary(value: _T) -> _T:
     """Make a function of primax a boundary, and the functions that it defines; for a class, its methods.
 
     Args:
-      value: a function, a class, or an instance of one, which is changed and returned. Those of others stay unchanged.
+      value: a function, class or instance, which is changed and returned; those of other packages stay unchanged.
     """
     if not _known:
         return value
@@ -191,7 +191,7 @@ _marked: WeakSet[type] = WeakSet()
 
 
 def _mark_attribute(attribute: Any) -> None:
-    """Make what a class holds a boundary: a method, or the functions of a property."""
+    """Make an attribute of a class a boundary: a method, or the functions of a property."""
     if isinstance(attribute, FunctionType):
         api_boundary(attribute)
     elif isinstance(attribute, property):
@@ -250,9 +250,9 @@ def _first_use(
 
 
 def _mark_unnamed() -> None:
-    """Make what users call without a public name boundaries, as far as it was imported.
+    """Make functions that users call without a public name boundaries, as far as they were imported.
 
-    What another thread is importing is marked after its import.
+    A module that another thread is importing is marked after its import.
     """
     for name, values in _UNNAMED.items():
         module = sys.modules.get(f"primax.{name}")

@@ -1,4 +1,4 @@
-"""Functions that are compiled once for each signature of their arguments: everything but the fast path."""
+"""Functions that are compiled once for each signature of their arguments: everything except the fast path."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["CompiledFunction"]
 
 
 class CompiledFunction:
-    """A function of pytrees of arrays as compiled programs. A subclass says what calls inside of transformations do.
+    """A function of pytrees of arrays as compiled programs. A subclass defines calls inside of transformations.
 
     Args:
       fun: the function.

@@ -143,7 +143,7 @@ def for_complex(real: Lowering, compute: Callable[[Real, Real], Parts]) -> Lower
 
 
 def on_its_side(plain: Lowering, signs: Callable[[Real, Real, Real, Real], Parts]) -> Lowering:
-    """A lowering by another one; complex results get the signs of the argument, those of zeros included.
+    """A lowering by another one; complex results get the signs of the argument, also if it is zero.
 
     XLA's functions take every zero to be positive. `signs` has the parts of the argument and of the result.
     """
@@ -157,17 +157,17 @@ def on_its_side(plain: Lowering, signs: Callable[[Real, Real, Real, Real], Parts
 
 
 def like_the_argument(x: Real, y: Real, u: Real, v: Real) -> Parts:
-    """Of asin, asinh, atan and atanh."""
+    """The signs of asin, asinh, atan and atanh."""
     return u.signed(x), v.signed(y)
 
 
 def like_the_imaginary_part(x: Real, y: Real, u: Real, v: Real) -> Parts:
-    """Of the square root and acosh, whose real parts are not negative."""
+    """The signs of the square root and acosh, whose real parts are not negative."""
     return u, v.signed(y)
 
 
 def unlike_the_imaginary_part(x: Real, y: Real, u: Real, v: Real) -> Parts:
-    """Of the reciprocal of a square root, and of acos."""
+    """The signs of the reciprocal of a square root, and of acos."""
     return u, v.signed(-y)
 
 
@@ -189,7 +189,7 @@ def modulus(plain: Lowering) -> Lowering:
 def direction(x: Real, y: Real) -> Parts:
     """z / abs(z), and z for 0; the parts are scaled first, so that no square leaves the range.
 
-    Of numbers with an infinite part only the infinite parts count.
+    If a part is infinite, only infinite parts count.
     """
     larger = abs(x).at_least(abs(y))
     none, infinite = larger.is_zero(), larger.compared("EQ", math.inf)
@@ -204,7 +204,7 @@ def direction(x: Real, y: Real) -> Parts:
 
 
 def tanh(x: Real, y: Real) -> Parts:
-    """By tan(y) and sinh(x), whose squares stay in the range; from 10, or 20 in double precision, by exp(-2 abs(x))."""
+    """tanh(z) by tan(y) and sinh(x), whose squares stay in the range; from 10 (float64: 20) on by exp(-2 abs(x))."""
     far = 10.0 if x.aval.dtype.itemsize == 4 else 20.0
     size = abs(x)
     sine, cosine = y.of("sine"), y.of("cosine")
@@ -229,7 +229,7 @@ def tan(x: Real, y: Real) -> Parts:
 
 
 def logistic(x: Real, y: Real, u: Real, v: Real) -> Parts:
-    """Near the imaginary axis, where the poles are, by tanh; XLA's elsewhere."""
+    """The logistic function: by tanh near the imaginary axis, where the poles are; XLA's elsewhere."""
     near = abs(x) < 1.0
     along, across = tanh(x * 0.5, y * 0.5)
     return (along * 0.5 + 0.5).where(near, u), (across * 0.5).where(near, v)
@@ -246,7 +246,7 @@ def expm1(x: Real, y: Real) -> Parts:
 
 
 def log1p(x: Real, y: Real, u: Real, v: Real) -> Parts:
-    """Near -1 the logarithm of 1 + z, which is exact there; XLA's elsewhere."""
+    """The logarithm of 1 + z near z = -1, where the sum is exact; XLA's log1p elsewhere."""
     below = x + 1.0
     near = mlir.hlo.and_(abs(below) < 0.5, abs(y) < 0.5)
     return _log_modulus(below, y).where(near, u), y.angle(below).where(near, v)
@@ -260,7 +260,7 @@ def _log_modulus(x: Real, y: Real) -> Real:
 
 
 def atanh(x: Real, y: Real, u: Real, v: Real) -> Parts:
-    """Near 1 and -1 by logarithms of both distances; XLA's elsewhere."""
+    """atanh(z) near 1 and -1 by logarithms of the distances to both; XLA's elsewhere."""
     size = abs(x)
     low, high = 1.0 - size, size + 1.0
     near = mlir.hlo.and_(abs(low) < 0.5, abs(y) < 0.5)
@@ -276,7 +276,7 @@ def atan(x: Real, y: Real, u: Real, v: Real) -> Parts:
 
 
 def division(plain: Lowering) -> Lowering:
-    """A lowering of quotients by another one; of complex numbers only those of zeros, infinities and NaN."""
+    """A lowering of quotients by another one; complex numbers are scaled where squares would leave the range."""
 
     def lowering(ctx: mlir.LoweringRuleContext, x: Any, y: Any) -> Sequence[Any]:
         if not dtypes.is_complex(ctx.avals_in[0].dtype):
@@ -324,7 +324,7 @@ def _between(x: Real, low: float, high: float) -> Any:
 
 
 def _reciprocal_power_of_two(x: Real) -> Real:
-    """1 / 2**n for the largest power of 2 that is at most a positive number, or the one above the range's least."""
+    """1 / 2**n for the largest 2**n that is at most a positive number, and no less than the least normal number."""
     limits = dtypes.finfo(x.aval.dtype)
     bias, digits = int(limits.maxexp) - 1, int(limits.nmant)
     power = x.bits().of("shift_right_logical", digits)

@@ -63,7 +63,7 @@ def _promotes(own: ShapedArray, aval: ShapedArray) -> bool:
 def _like(init: Any, aval: ShapedArray, extremum: bool) -> Any:
     """An initial value in the dtype of the operand; unchanged if that might change the value.
 
-    It does not if the value is weakly typed and promotion would give it that dtype, or if the value is known and equal.
+    A weakly typed value is converted if promotion would give it that dtype; a known value, if it stays equal.
     """
     own = get_aval(init)
     if own.dtype == aval.dtype:
@@ -88,7 +88,7 @@ def _like(init: Any, aval: ShapedArray, extremum: bool) -> Any:
 
 
 def stage(function: str, computation: Any, operands: Sequence[Any], inits: Sequence[Any], tree: Any) -> tuple[Any, Any]:
-    """The program of a computation on scalars, and the structure of what it returns.
+    """The program of a computation on scalars, and the structure of its result.
 
     There is one program for each function and type, so that it compiles once.
 

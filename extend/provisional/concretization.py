@@ -1,4 +1,4 @@
-"""What the errors say that a tracer raises where Python, NumPy or a function needs its value."""
+"""The texts of the errors that a tracer raises where Python, NumPy or a function needs its value."""
 
 from __future__ import annotations
 

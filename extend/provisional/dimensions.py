@@ -63,7 +63,7 @@ def bounds(dim: Any) -> tuple[float, float]:
 
 
 def max_dim(a: Any, b: Any) -> Any:
-    """The larger of two dimensions, which need not be decided.
+    """The larger of two dimensions; a symbolic one if their order is not known.
 
     Examples:
       >>> from primax import export
@@ -76,7 +76,7 @@ def max_dim(a: Any, b: Any) -> Any:
 
 
 def min_dim(a: Any, b: Any) -> Any:
-    """The smaller of two dimensions, which need not be decided.
+    """The smaller of two dimensions; a symbolic one if their order is not known.
 
     Examples:
       >>> from primax import export
@@ -120,7 +120,7 @@ def sliced(entry: slice, size: Any) -> tuple[Any, Any, int]:
 
 
 def definition(name: str) -> Any:
-    """A name that the plugin symbolic_shapes defines, which is loaded for it.
+    """A name that the plugin symbolic_shapes defines; loads the plugin.
 
     Raises:
       PluginError: the plugin is not active.
@@ -133,7 +133,7 @@ def definition(name: str) -> Any:
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """What the plugin defines."""
+        """A name that the plugin defines."""
         if name in ("SymbolicDim", "SymbolicScope", "symbolic_shape", "values_of"):
             return definition(name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

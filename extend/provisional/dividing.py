@@ -102,7 +102,7 @@ def dropped_axes(name: str, mark: str = "") -> Callable[..., Any]:
 
     def rule(x: ShapedArray, /, **params: Any) -> Any:
         gone = params[name]
-        if mark and (mark == "sum" or not is_complex(x.dtype)):  # devices compare real numbers alone
+        if mark and (mark == "sum" or not is_complex(x.dtype)):  # devices compare only real numbers
             taken = " ".join(f"d{i}:{mark}" if i in gone else f"d{i}" for i in range(len(x.shape)))
             return f"{taken} -> {' '.join(f'd{i}' for i in range(len(x.shape)) if i not in gone)}"
         return [tuple([names for i, names in enumerate(axes_of_dims(x)) if i not in gone])]

@@ -59,7 +59,7 @@ class Accepts:
         return member
 
     def instead(self, dtype: Any) -> str:
-        """What to do with values of a dtype that is not in the set, for the end of a message."""
+        """The remedy for values of a dtype that is not in the set, for the end of a message."""
         if callable(self._extended) and dtypes.is_extended(dtype) and dtypes.tangent_dtype(dtype) != dtypes.float0:
             return f"; values of {dtype} can be added if it is its own tangent_dtype, and its element_dtype is inexact"
         return dtypes.instead_of_arithmetic(dtype)

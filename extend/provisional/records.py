@@ -70,7 +70,7 @@ def unregister(name: str) -> None:
 def allow_overrides(*names: str) -> None:
     """Let plugins replace entries of other plugins, as `PRIMAX_ALLOW_OVERRIDES=a,b` does.
 
-    A plugin that was refused for want of consent is activated now.
+    A plugin that was refused because of missing consent is activated now.
 
     Args:
       names: the plugins; of two that replace the same rule, the later wins.

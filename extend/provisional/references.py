@@ -52,7 +52,7 @@ def discharge(closed: ClosedJaxpr) -> Discharged:
 
 
 def split_outcome(outs: Sequence[Any], written: Sequence[int]) -> Outcome:
-    """What a discharge rule returns, from the results of a discharged program.
+    """The return value of a discharge rule, from the results of a discharged program.
 
     Args:
       outs: the results.
@@ -63,7 +63,7 @@ def split_outcome(outs: Sequence[Any], written: Sequence[int]) -> Outcome:
 
 
 def refuse_aliases(name: str, consts: Sequence[Any], args: Sequence[Any]) -> None:
-    """Raise an error if a function takes one reference twice, or takes one and closes over it.
+    """Raise an error if a function takes the same reference twice, or takes one that it closes over.
 
     Args:
       name: the name of the function.

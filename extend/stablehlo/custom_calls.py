@@ -210,7 +210,7 @@ class _ForeignCalls(list[tuple[str, str, Any]]):
     """The foreign functions that a program calls, each with its caller and the place of the equation."""
 
     def __call__(self) -> str:
-        """What the error of a failed call says; an eager operation is at the line that is running."""
+        """The text for the error of a failed call; an eager operation is at the line that is running."""
         here = user_lines(running_frames()) or "an unknown line"
         places = (here if user_frame(source) is None else summarize(source) for _, _, source in self)
         texts = [f"{name!r} for {caller} at {place}" for (name, caller, _), place in zip(self, places, strict=True)]

@@ -68,7 +68,7 @@ def _lower_by_elements(
 
 
 def _explanation(ctx: LoweringRuleContext) -> str:
-    """What to do about a primitive that cannot be lowered by its batch rule for arrays of extended dtypes."""
+    """The remedy for a primitive that cannot be lowered by its batch rule for arrays of extended dtypes."""
     dtypes = dict.fromkeys(str(aval.dtype) for aval in (*ctx.avals_in, *ctx.avals_out) if has_extended_dtype(aval))
     return (
         f"primitive {ctx.primitive} was lowered for dtype {', '.join(dtypes)} by its batch rule, for each number in an "

@@ -32,7 +32,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callabl
       fun: `(*arrays, **params)`, returns an array, or a list of them if `multiple_results`. With the decorator
         `physical_lowering`, and in rules that have it, it takes and returns the arrays of the elements of extended
         dtypes; otherwise it takes and returns arrays of extended dtypes.
-      multiple_results: that of the primitive.
+      multiple_results: whether the primitive has multiple results.
 
     Examples:
       >>> import primax as px
@@ -71,7 +71,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callabl
 
 
 def operations_of(primitive: Any) -> Any:
-    """What a primitive does, as a function of arrays in primax operations, from its lowering; None if that is unknown.
+    """The function of a primitive, in primax operations on arrays, from its lowering; None if it is unknown.
 
     An impl is such a function only if the lowering is derived from it, since it may compute with NumPy.
     """

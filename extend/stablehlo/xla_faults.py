@@ -117,7 +117,7 @@ def _named(jaxpr: Jaxpr, names: Collection[str]) -> list[JaxprEqn]:
 
 
 def _is_narrow_product(eqn: JaxprEqn) -> bool:
-    """Whether a product of float32 matrices has one with 32,769 to 65,536 rows of at most 4 numbers."""
+    """Whether a product of float32 matrices has an operand of 32,769 to 65,536 rows of at most 4 numbers."""
     (contracting, _), (batch, _) = eqn.params["dimension_numbers"]
     left, right = (v.aval for v in eqn.invars)
     depth = [left.shape[i] for i in contracting]
@@ -218,7 +218,7 @@ def _has_bounds_of_terms(module: ModuleContext, jaxpr: Jaxpr, types: Collection[
 
 
 def _is_bound(eqn: JaxprEqn) -> bool:
-    """Whether a maximum or minimum of two has many numbers, and no operand that is infinite."""
+    """Whether a maximum or minimum of two arrays has many elements, and no infinite operand."""
     if not _is_large(eqn.outvars[0].aval):
         return False
     return not any(type(v) is Literal and _state(v.val) == 2 for v in eqn.invars)
@@ -243,7 +243,7 @@ def _by_comparison(ctx: LoweringRuleContext, values: Sequence[Any], params: dict
     if getattr(outs[0].owner, "name", None) not in ("stablehlo.maximum", "stablehlo.minimum"):  # a plugin's rule
         return outs
     hlo = _jaxlib.hlo
-    x, y = outs[0].owner.operands  # broadcast to one shape
+    x, y = outs[0].owner.operands  # broadcast to the same shape
     order = hlo.ComparisonDirectionAttr.get("GT" if name == "max" else "LT")
     different = hlo.ComparisonDirectionAttr.get("NE")
     outs[0].owner.erase()

@@ -135,7 +135,7 @@ def said(count: int, where: Where, size: int) -> str:
 
 
 class _Batches:
-    """What the checks of a case share: its mapped results for axes of several, 1 and 0 elements, and those of loops."""
+    """The results that the checks of a case share: mapped ones for axes of several, 1 and 0 elements, and of loops."""
 
     def __init__(self, case: Case) -> None:
         setting = case.native
@@ -215,7 +215,7 @@ def check_batch_sizes(case: Case) -> None:
 
 
 def _fault(case: Case, batches: _Batches, size: int, where: Where) -> Failed | None:
-    """What is wrong with the batch rule for a length of the axis and one choice; None if nothing is."""
+    """The failure of the batch rule for a length of the axis and one choice; None if the rule is right."""
     try:
         _compare(case, batches, size, where)
     except Failed as failure:

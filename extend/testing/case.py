@@ -263,12 +263,12 @@ class Case:
         """Whether there is a rule of any of these kinds, or none is needed."""
         if self.has_refs and not _WITHOUT_RULES.isdisjoint(kinds):
             return True
-        if "impl" in kinds and (self.refs or self.has_values):  # the rule takes references, or values, and no arrays
+        if "impl" in kinds and (self.refs or self.has_values):  # the rule takes references or values, not arrays
             return False
         return any(self.primitive in rule_tables[kind] for kind in kinds)
 
     def require(self, *kinds: str) -> None:
-        """Go on only if there is a rule of any of these kinds.
+        """Continue only if there is a rule of any of these kinds.
 
         Raises:
           NotRun: there is none.
@@ -282,7 +282,7 @@ class Case:
         raise NotRun(f"there is no {kinds[0]} rule; see the check 'registration'")
 
     def refuse_unsupported(self, *kinds: str) -> None:
-        """Go on only if none of these kinds is declared unsupported.
+        """Continue only if none of these kinds is declared unsupported.
 
         Raises:
           NotRun: one of them is.
@@ -295,7 +295,7 @@ class Case:
                 raise NotRun(f"skipped by the sample: {self.sample.skip[kind]}")
 
     def require_evaluation(self) -> None:
-        """Go on only if the primitive can be evaluated.
+        """Continue only if the primitive can be evaluated.
 
         Raises:
           NotRun: a lowering is declared unsupported, and there is no impl rule.

@@ -100,13 +100,13 @@ class Failure:
 
 
 class Findings:
-    """The failures of one primitive so far that are no consequences of others."""
+    """The failures of one primitive so far that are not consequences of others."""
 
     def __init__(self) -> None:
         self.causes: list[Failure] = []
 
     def add(self, failure: Failure) -> tuple[str, str]:
-        """Take in a failure.
+        """Add a failure.
 
         Returns:
           The label of the earlier failure that explains it, and how, in words; empty if there is none.
@@ -302,7 +302,7 @@ def _chosen(aspect: str, mine: Any, right: Any) -> Any:
 
 
 def _call(failure: Failure, rule: Rule, right: Rule, *args: Any, **params: Any) -> Any:
-    """What a rule returns; what the right one returns if it raises the error of the failure."""
+    """The result of a rule; that of the right rule if it raises the error of the failure."""
     try:
         return rule(*args, **params)
     except Exception as error:
@@ -400,7 +400,7 @@ def _types(failure: Failure, rule: Rule, right: Rule | None) -> Rule:
 
 
 def _like(aspect: str, mine: Any, right: Any) -> Any:
-    """A type that is as the right one in one aspect."""
+    """A type with one aspect of the right type."""
     if not (isinstance(mine, ShapedArray) and isinstance(right, ShapedArray)):
         return right
     if aspect == "weak":

@@ -1,4 +1,4 @@
-"""Checks of declarations: what is declared to have no derivative, and whether anything pins the values."""
+"""The check of arguments that are declared to have no derivative."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ Values = Sequence[Any]
 
 
 def require_derivatives(case: Case, *, reverse: bool = False) -> None:
-    """Go on only if there are derivatives to check.
+    """Continue only if there are derivatives to check.
 
     Raises:
       NotRun: there are none, or they are declared unsupported.

@@ -103,7 +103,7 @@ def _require_impl(case: Case) -> None:
 
 
 def require_lowering(case: Case) -> None:
-    """Go on only if there is a lowering.
+    """Continue only if there is a lowering.
 
     Raises:
       NotRun: there is none.

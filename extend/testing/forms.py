@@ -34,7 +34,7 @@ _MOST_EMPTY = 3
 
 
 class _Ways:
-    """The ways to use a primitive with given operands, some of which may be numbers that are no arrays.
+    """The ways to use a primitive with given operands, some of which may be Python numbers or NumPy scalars.
 
     Args:
       case: the primitive with its sample.
@@ -206,7 +206,7 @@ def _require_products(setting: Setting, name: str, pushed: Values, pulled: Value
 
 
 def check_numbers(case: Case) -> None:
-    """Python numbers and NumPy scalars as operands give what arrays without axes give, by every rule."""
+    """Python numbers and NumPy scalars as operands give the same results as arrays of rank 0, by every rule."""
     positions = _require_plain(case)
     if case.sample.invariants is not None:
         raise NotRun("the arguments do not determine the results")

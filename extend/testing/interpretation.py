@@ -19,7 +19,7 @@ __all__ = ["check_interpret"]
 
 
 class _Boxed(NamedTuple):
-    """A value of the interpreter, which is no array, so that a rule cannot compute with it."""
+    """A value of the interpreter, which is not an array, so that a rule cannot compute with it."""
 
     array: Any
 

@@ -31,7 +31,7 @@ __all__ = ["check_global_state"]
 
 
 class _Staged(NamedTuple):
-    """What a rule made: the text of a program, and its constants."""
+    """The result of a rule: the text of a program, and its constants."""
 
     text: str
     consts: Sequence[Any]
@@ -98,7 +98,7 @@ def _programs(case: Case) -> dict[str, Callable[[], _Staged]]:
 
 
 def _attempted(make: Callable[[], _Staged]) -> _Staged | None:
-    """What a rule makes; None if it raises, which other checks report."""
+    """The program of a rule; None if the rule raises, which other checks report."""
     try:
         return make()
     except Exception:

@@ -182,7 +182,7 @@ class Check:
       error: the fault that a check without a sample found; empty if there is none.
       of: the name of the plugin, for a check of a plugin.
       hint: why there is nothing to check; empty if there is something.
-      function: what runs the check of a sample.
+      function: runs the check of a sample.
       kinds: the kinds of rules that it tests.
       last: whether it is the last check of its sample.
       findings: the failures of the primitive so far, which may explain others.
@@ -283,7 +283,7 @@ class Check:
 
 
 class _Attempt(NamedTuple):
-    """What came of a check, as in `Outcome`."""
+    """The result of a check, as in `Outcome`."""
 
     status: str
     message: str = ""
@@ -388,7 +388,7 @@ def _flat(target: Any) -> list[Primitive | str]:
 
 
 class _Target(NamedTuple):
-    """What to check.
+    """A target of checks.
 
     Attributes:
       primitive: a primitive; None for a plugin that has entered nothing.

@@ -1,4 +1,4 @@
-"""What the texts of failures say: the same for the same fault with other operands."""
+"""Statements about failures: the same for the same fault with other operands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["aspect_of", "raise_together", "statement_of"]
 
 
 def aspect_of(text: str) -> str:
-    """What is wrong: `"weak"`, `"zeros"`, `"shape"`, `"dtype"` or `"values"`."""
+    """The wrong aspect in a text: `"weak"`, `"zeros"`, `"shape"`, `"dtype"` or `"values"`."""
     if "weak_type" in text or "weakly typed" in text or " of weak type" in text:
         return "weak"
     if "symbolic Zero" in text:
@@ -47,7 +47,7 @@ def _types_in(text: str) -> list[str]:
 
 
 def _disagreement(text: str) -> str:
-    """What two rules say differently of a type: the same for other operands, but not for empty ones."""
+    """The difference of two types, in words: the same for all operands that are not empty."""
     types = _types_in(text)
     if not types:
         return ""
@@ -69,7 +69,7 @@ def statement_of(error: BaseException) -> str:
 
 
 def raise_together(failures: Sequence[Failed]) -> None:
-    """Raise one failure for several that say different things.
+    """Raise one failure for several with different statements.
 
     Raises:
       Failed: there are some.

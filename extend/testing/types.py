@@ -113,7 +113,7 @@ def _is_refused(setting: Setting, name: str) -> bool:
     """Whether abstract evaluation refuses arguments.
 
     Raises:
-      Failed: it raises an error that is no refusal.
+      Failed: it raises an error that is not a refusal.
     """
     try:
         _ = setting.out_avals
@@ -145,7 +145,7 @@ def _checked_results(case: Case, name: str, setting: Setting, results: Parts) ->
     """The results for some arguments.
 
     Raises:
-      Failed: there are none, or they have not the promised types or the values of the impl rule.
+      Failed: there are none, or their types are not the promised ones, or their values not those of the impl rule.
     """
     try:
         outs = results[name]

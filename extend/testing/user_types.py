@@ -150,7 +150,7 @@ def _flattened(values: Iterable[Any]) -> list[Any]:
 
 
 def _grouped(kinds: Sequence[Any], args: Iterable[Any], make: Callable[..., Any] | None = None) -> list[Any]:
-    """Operands of arrays: for each type of a user's, what `make` returns for it and its arrays."""
+    """Operands from arrays: for each user's type the result of `make` for it and its arrays."""
     args = list(args)
     count = sum(1 if kind is None else len(flat(kind)) for kind in kinds)
     if len(args) != count:

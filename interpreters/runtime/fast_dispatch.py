@@ -240,7 +240,7 @@ class DirectPrograms:
         self._failed_searches = 0
 
     def search(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-        """The program for a call, and its arrays; None if no program is known, or if some argument is no array."""
+        """The program for a call, and its arrays; None if no program is known, or if an argument is not an array."""
         program = None
         try:
             place = self.keys.place(args, kwargs, self.flattens)
