@@ -98,7 +98,7 @@ def device_put(
       The same structure, with an `Array` for each leaf.
 
     Raises:
-      TypeError: `device` is none of these, a leaf of `x` is not an array, or `donate` or `may_alias` holds no bool.
+      TypeError: `device` is not one of these, `x` has a leaf that is not an array, or a flag is not a bool.
       ValueError: an array cannot be divided by the sharding; both `donate` and `may_alias` are True for a leaf.
 
     >>> import primax as px
@@ -155,7 +155,7 @@ def require_determined(what: str, sharding: Any) -> None:
     """Raise an error if a sharding leaves axes to XLA, where it must say how an array is divided.
 
     Raises:
-      ValueError: it does.
+      ValueError: the sharding leaves an axis to XLA.
     """
     spec = getattr(sharding, "spec", None)
     if spec is not None and PartitionSpec.UNCONSTRAINED in spec.partitions:
@@ -398,7 +398,8 @@ def device_get(x: object) -> Any: ...
 def device_get(x: object) -> Any:
     """The values of the arrays of a tree, as NumPy arrays.
 
-    x: arrays in any containers; other leaves are kept.
+    Args:
+      x: arrays in any containers; other leaves are kept.
 
     Returns:
       The same structure, with a NumPy array for each array. Tracers, and arrays of extended dtypes such as keys, are

@@ -285,7 +285,7 @@ def _exp2_of_real(x: Any, **params: Any) -> Array:
     def power_of_two(n: Any) -> Array:
         return bitcast_convert_type(shift_left(add(n, integer.type(bias)), integer.type(digits)), dtype)
 
-    # By two factors, of which neither leaves the range.
+    # By two factors, neither of which leaves the range.
     scaled = mul(exp_p.bind(mul(sub(x, whole), like(x, math.log(2))), **params), power_of_two(half))
     return mul(scaled, power_of_two(sub(exponent, half)))
 
@@ -328,8 +328,8 @@ _log1p = complex_forms.on_its_side(accurate("stablehlo.log_plus_one"), complex_f
 def _log1p_lowering(ctx: mlir.LoweringRuleContext, x: Any, **params: Any) -> Sequence[mlir.ir.Value]:
     """XLA's function of double precision loses five bits about -0.4.
 
-    There it is the logarithm of y = 1 + x and, divided by y, what the rounding of y has lost. Where an accuracy is
-    asked for, it is XLA's function.
+    There the rule computes log(y) + e / y, where y is 1 + x, rounded, and e is the rounding error. If the caller gives
+    an accuracy, it uses XLA's function.
     """
     outs = _log1p(ctx, x, **params)
     aval = ctx.avals_in[0]

@@ -91,7 +91,7 @@ def dce_sink(val: ArrayLike, *, prevent_mlir_dce: bool = False) -> None:
 def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
     """Uniform random numbers from the device's own generator, different at each call.
 
-    Use `primax.random.uniform` unless the numbers need not be reproducible.
+    Use `primax.random.uniform` if the numbers must be reproducible.
 
     Args:
       a: the lower bound, a scalar.

@@ -284,7 +284,7 @@ def _asin_derivative(x: Any) -> Array:
 
 
 def _acosh_derivative(x: Any) -> Array:
-    """That of i acos(x) above the real axis, of -i acos(x) below it; real roots apart are accurate near 1."""
+    """The derivative of i acos(x) above the real axis, of -i acos(x) below; for real x a product, accurate near 1."""
     if not dtypes.is_complex(core.get_aval(x).dtype):
         return mul(rsqrt(_shifted(x, -1.0)), rsqrt(_shifted(x, 1.0)))
     turned = _turned(_asin_derivative(x))
@@ -352,7 +352,7 @@ def _real_cosh(x: Any) -> Array:
 
 
 def _real_asin(x: Any) -> Array:
-    """From both legs of the triangle; neither is rounded to 0."""
+    """asin(x) from both legs of the triangle; neither is rounded to 0."""
     return atan2(x, sqrt(one_minus_square(x)))
 
 

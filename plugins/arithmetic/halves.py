@@ -19,7 +19,7 @@ def mulhi_lowering(add: Function, sub: Function, mul: Function) -> Callable[...,
     """The lowering of `mulhi`: an operation of CHLO, or else products of halves."""
 
     def upper_half(x: Any, y: Any) -> Array:
-        """Of unsigned numbers: the bits of a negative factor exceed it by 2^bits, so the other factor is subtracted."""
+        """The product of the bits, minus a factor if the other one is negative, since its bits exceed it by 2^bits."""
         dtype = core.get_aval(x).dtype
         bits = dtypes.iinfo(dtype).bits
         (low_x, high_x), (low_y, high_y) = (

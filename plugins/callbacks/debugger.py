@@ -239,7 +239,7 @@ class Debugger(cmd.Cmd):
                 self._say(f"    {frame.lines[index].strip()}")
 
     def do_continue(self, _: str) -> bool:
-        """continue: go on with the program."""
+        """continue: resume the program."""
         return True
 
     def do_quit(self, _: str) -> None:

@@ -83,7 +83,7 @@ _OPTIONAL_BOOLS = (False, True, None)
 
 
 class Jitted(runtime.CompiledFunction):
-    """The Python side of one jitted function: everything but the fast path."""
+    """The Python side of one jitted function: everything except the fast path."""
 
     __slots__ = ("inline",)
     inline: bool

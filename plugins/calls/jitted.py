@@ -34,7 +34,7 @@ class JittedFunction(functools.partial[Any]):
     __deepcopy__ = __copy__
 
     def __reduce__(self) -> Any:
-        """The name of one that a module has, as of other functions; else the call that made it."""
+        """The name, if a module has the object under it, as for other functions; else the call that made it."""
         try:
             known = attrgetter(self.__qualname__)(sys.modules[self.__module__])
         except (AttributeError, KeyError, TypeError):

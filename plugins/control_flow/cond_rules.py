@@ -70,10 +70,10 @@ def _check(context: Any, index: Any, *atoms: Any, branches: Programs) -> tuple[A
 def _same_outputs(
     derive: Callable[[core.ClosedJaxpr, Any], tuple[Any, Sequence[Any]]], branches: Programs
 ) -> tuple[tuple[Any, ...], list[bool]]:
-    """What is derived from each branch, with the outputs that any of them has, and for each output whether one has it.
+    """The program derived from each branch, with all outputs that any of them has, and the flags of these outputs.
 
     Args:
-      derive: takes a branch, and which outputs the derived program must have in any case; returns it and its outputs.
+      derive: takes a branch, and flags of outputs that the derived program must have; returns it and its flags.
       branches: the branches.
     """
     alone = [derive(branch, False)[1] for branch in branches]

@@ -71,7 +71,7 @@ def fori_loop(
 
     Raises:
       TypeError: a bound is not a real number of rank 0, the bounds differ in dtype, or the value changes its type.
-      ValueError: a bound is not whole, or several steps are asked for in one iteration for traced bounds.
+      ValueError: a bound is not whole, or a bound is traced and `unroll` asks for several steps.
 
     >>> import primax as px
     >>> px.lax.fori_loop(0, 5, lambda i, x: x + i, 0)

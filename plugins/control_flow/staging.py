@@ -35,7 +35,7 @@ class MadeOf:
     Attributes:
       fun: the other function; apart from it the function depends on `kind` only.
       call: the function.
-      kind: a name for what is made of `fun`, that of the function that the user called.
+      kind: the name of the function that the user called, such as `fori_loop`.
       shown: the function that messages name, if it is not `fun`.
     """
 

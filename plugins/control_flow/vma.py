@@ -152,7 +152,6 @@ def hoisted(
 
     Returns:
       The program, its constants and its elements.
-      The program, its constants and its elements.
     """
     unchanged = list(consts), list(xs)
     if not manual_axes():

@@ -164,7 +164,7 @@ def _until_all_are_done(
 ) -> tuple[Closed, Closed]:
     """A loop over a batch continues while any element does; elements that are done keep their carry.
 
-    If `dims` are given, the batch axes of the body's operands, others stand in for elements that are done.
+    With `dims`, the batch axes of the body's operands, the operands of another element replace those of such elements.
     """
     body_nconsts = len(body.jaxpr.invars) - len(body.jaxpr.outvars)
 

@@ -46,11 +46,11 @@ class Convolution(NamedTuple):
     Attributes:
       batch: the number of images.
       size: the spatial shape of the image.
-      window: that of the kernel.
-      places: that of the result.
+      window: the spatial shape of the kernel.
+      places: the spatial shape of the result.
       groups: the number of groups of features; groups of the batch are such groups too.
       ins: the number of features of a group of the image.
-      outs: that of the result.
+      outs: the number of features of a group of the result.
       dtype: the dtype of the computation.
       strides, padding, lhs_dilation, rhs_dilation, precision: see `conv_general_dilated`.
     """

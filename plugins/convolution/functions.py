@@ -114,8 +114,8 @@ def conv_transpose(
         exchanged.
       precision: see `conv_general_dilated`.
       preferred_element_type: see `conv_general_dilated`.
-      use_consistent_padding: whether explicit pairs are the padding of the convolution of which this one is the
-        transpose; larger ones then make the result smaller.
+      use_consistent_padding: whether explicit pairs are the padding of the convolution that this one transposes;
+        larger ones then make the result smaller.
 
     Raises:
       TypeError, ValueError: as for `conv_general_dilated`.

@@ -66,7 +66,7 @@ def typed(leaves: Sequence[Any]) -> list[Any]:
 
 
 class RulesOfOwner:
-    """A call of a function with rules; a pickle has no rules that are still the owner's, which need no names then."""
+    """A call of a function with rules; pickles omit the rules that its owner still has, which then need no names."""
 
     owner: Any
     _RULES: tuple[str, ...]
@@ -92,7 +92,7 @@ class Forwarding:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """One that decorates a function of a module is pickled by that function's name, like a function."""
+        """An object that decorates a function of a module is pickled by that function's name, as functions are."""
         try:
             known = attrgetter(self.__qualname__)(sys.modules[self.__module__])
         except (AttributeError, KeyError, TypeError):

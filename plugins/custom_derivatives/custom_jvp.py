@@ -182,7 +182,7 @@ class _Call(RulesOfOwner):
 
 
 def _instantiated(t: Any) -> Any:
-    """A tangent for a rule that takes no symbolic zeros; for a reference, one to zeros."""
+    """A tangent for a rule that takes no symbolic zeros; for a reference, a reference to zeros."""
     if type(t) is ad.Zero and t.aval.mutable:
         return t.aval.make(ad.zeros_like_aval(t.aval.inner_aval))
     return ad.instantiate_zeros(t)

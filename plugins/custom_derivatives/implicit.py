@@ -223,7 +223,7 @@ def _require_function(what: str, name: str, function: Any) -> None:
 def _like_argument(
     what: str, name: str, fun: Function, place: int, like: str, has_aux: bool = False, shapes: bool = True
 ) -> Function:
-    """A function that must return what has the structure of one of its arguments.
+    """A function whose result must have the structure of one of its arguments.
 
     Args:
       what: the name of the calling function, for messages.
@@ -231,7 +231,7 @@ def _like_argument(
       fun: the function.
       place: the position of the argument.
       like: the name of the argument in messages.
-      has_aux: whether `fun` returns a pair; the first of it is compared.
+      has_aux: whether `fun` returns a pair, whose first entry is compared.
       shapes: whether shapes must be equal too.
     """
 

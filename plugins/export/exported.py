@@ -216,7 +216,7 @@ def deserialize(blob: bytes | bytearray) -> Exported:
         program, which can read and write any memory when it is called: load only data that you trust.
 
     Raises:
-      TypeError: `data` is not bytes.
+      TypeError: `blob` is not bytes.
       ValueError: the data is damaged, has a newer version, or uses classes that are not registered here.
       PluginError: it calls a foreign function of a plugin that is not installed or not active.
 

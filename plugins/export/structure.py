@@ -41,7 +41,7 @@ def register_pytree_node_serialization(
       serialized_name: its name in files; unique.
       serialize_auxdata: converts the node's static data to bytes.
       deserialize_auxdata: the inverse of it.
-      from_children: `(static data, children) -> node`, which makes the node whose structure is meant; by default the
+      from_children: `(static data, children) -> node`, which makes the node that has the structure; by default the
         static data are those of the structure.
 
     Raises:

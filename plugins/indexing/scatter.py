@@ -92,7 +92,7 @@ def _scatter(
 if TYPE_CHECKING:
 
     class Combining(Protocol):
-        """`scatter`, combined with what is there."""
+        """`scatter` that combines updates with the elements of the operand."""
 
         def __call__(
             self,

@@ -169,7 +169,7 @@ def inexact(x: Any) -> Any:
 
 
 def from_triangle(x: Any, lower: bool = True) -> Array:
-    """The Hermitian matrices whose one triangle is that of `x`; the other triangle of `x` is not read."""
+    """The Hermitian matrices with one triangle of `x`; the other triangle of `x` is not read."""
     strict = tril(x, -1) if lower else triu(x, 1)
     both = arithmetic.add(strict, adjoint(strict))
     on_diagonal = only(x, on_diagonals(get_aval(x).shape))

@@ -459,7 +459,7 @@ def _turns_jvp(primals: Any, tangents: Any, *, singular: bool, shared: bool) -> 
 
 
 def _turns_transpose(ct: Any, w: Any, *parts: Any, singular: bool, shared: bool) -> list[Any]:
-    """The cotangents of the frames say in which bases the cotangents of equal values are."""
+    """The cotangents of the frames determine the bases for the cotangents of equal values."""
     (frames, change), (second, t_change) = map(_halves, _halves(parts))
     known: list[Any] = [None] * (1 + 2 * len(frames))
     operands = *second, *t_change

@@ -126,7 +126,7 @@ def _by_factors(a: Any, *factors_and_b: Any, transpose_a: bool) -> Array:
 
 
 def _by_lower(l: Any, b: Any, transpose_a: bool) -> Array:
-    """For the matrix L L^H, whose transpose is its conjugate."""
+    """The solution for the matrix L L^H, whose transpose is its conjugate."""
     is_complex = dtypes.is_complex(get_aval(l).dtype)
     if transpose_a and is_complex:
         return conj(_by_lower(l, conj(b), False))

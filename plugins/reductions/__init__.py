@@ -332,7 +332,7 @@ def _prod_jvp(primals: Any, tangents: Any, *, axes: tuple[int, ...]) -> tuple[An
     if type(t) is ad.Zero or 0 in get_aval(x).shape:
         out = reduce_prod_p.bind(x, axes=axes)
         return out, ad.Zero.from_primal_value(out)
-    # AvalSharding by the factors fails for zeros; a tree of products does not.
+    # Division by the factors fails for zeros; a tree of products does not.
     one = MUL.start(get_aval(x).dtype)
     (out,), (tangent,) = ad.jvp_flat(lambda x: fold_along(_mul, [x], axes, [one]), primals, tangents)
     return out, tangent

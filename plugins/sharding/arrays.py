@@ -32,7 +32,7 @@ def _refuse_summands(function: str, sharding: Any) -> None:
     """Raise an error for a sharding over summands: the index of a part does not determine its summand.
 
     Raises:
-      ValueError: `sharding` is one.
+      ValueError: `sharding` is such a sharding.
     """
     if getattr(getattr(sharding, "spec", None), "unreduced", ()):
         raise ValueError(

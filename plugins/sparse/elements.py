@@ -1,4 +1,4 @@
-"""Elements of arrays at rows of indices: which rows are inside, what is there, and sums of what is put there.
+"""Elements of arrays at rows of indices: the rows in range, reads of elements, and sums of updates.
 
 Rows of indices are integers of shape (nse, count), a column for each dimension that they index. Indices below 0 count
 from the end, and rows out of range count for nothing.

@@ -13,7 +13,7 @@ from primax.plugins.structural import concatenate, reshape
 
 
 class COOInfo(NamedTuple):
-    """What is known of a matrix that is stored by coordinates.
+    """The known properties of a matrix that is stored by coordinates.
 
     Attributes:
       shape: its shape.
@@ -32,9 +32,9 @@ class Layout:
 
     Attributes:
       name: the first part of the names of its primitives.
-      parts: what the arrays of integers are called.
-      shape: the shape of a matrix, of the parameters of primitives.
-      rows: the rows of indices, of the arrays of integers.
+      parts: the names of the arrays of integers.
+      shape: from the parameter `shape` of primitives to the shape of the matrix.
+      rows: from the arrays of integers to the rows of indices.
       lengths: `(nse, shape) -> lengths` of the arrays of integers.
     """
 
@@ -45,10 +45,10 @@ class Layout:
     lengths: Callable[[int, Any], tuple[int, int]]
 
     def check(self, function: str, data: ShapedArray, first: ShapedArray, second: ShapedArray, shape: Any) -> None:
-        """Refuse types that are no matrix.
+        """Refuse types that do not represent a matrix.
 
         Raises:
-          TypeError: the indices are no integers, or of two dtypes.
+          TypeError: the indices are not integers, or differ in dtype.
           ValueError: the lengths do not fit, or the dtype of the indices does not hold the sizes.
         """
         if len(shape) != 2 or any(size < 0 for size in shape):
@@ -83,7 +83,7 @@ def check_indices(function: str, argument: str, dtype: Any, sizes: tuple[int, ..
 
 
 def _pairs(row: Any, col: Any) -> Any:
-    """The rows of indices, of shape (nse, 2), of their columns."""
+    """The rows of indices, of shape (nse, 2), from their two columns."""
     return concatenate([reshape(x, (*get_aval(x).shape, 1)) for x in (row, col)], 1)
 
 

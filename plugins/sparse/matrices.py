@@ -76,7 +76,7 @@ def _fromdense_rules(primitive: core.Primitive, layout: Layout) -> Rules:
         places, used = positions(ne(flat, zero_of(get_aval(mat).dtype)), nse)
         data = taken(flat, reshape(places, (nse, 1)))
         rows = rows_of(places, shape, index_dtype)
-        # As in jax: what is stored without need is a zero at the first place.
+        # As in jax, superfluous stored elements are zeros at the first place.
         row, col = (cleared(_column(rows, i), used) for i in (0, 1))
         return [data, row, col] if layout is BY_COORDINATES else [data, col, row_starts(_column(rows, 0), shape[0])]
 

@@ -1,6 +1,6 @@
 """The language of lowerings of special functions: values with Python's operators, and loops over them.
 
-A formula is traced when a special function is lowered. It works elementwise on arrays of the same shape and one
+A formula is traced when a special function is lowered. It works elementwise on arrays of the same shape and the same
 floating dtype; Python numbers in it take that dtype.
 """
 

@@ -1,4 +1,4 @@
-"""The gamma function: its logarithm, the derivatives of that, and the zeta function.
+"""The logarithm of the gamma function, its derivatives, and the zeta function.
 
 Sources: DLMF 5.5.1 to 5.5.4 (recurrence and reflection), 5.11.1 and 5.11.2 (the series for large arguments), 25.11.5
 (the formula of Euler and Maclaurin for the zeta function). The polynomials between were computed by interpolation at 64

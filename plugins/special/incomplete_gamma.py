@@ -289,9 +289,9 @@ def _random_gamma_grad(a: Num, x: Num) -> Num:
 
 
 def times_log(exponent: Any, logarithm: Any) -> Array:
-    """Their product, and 0 for an exponent of 0, whatever the logarithm."""
+    """The product, and 0 for an exponent of 0, even if the logarithm is infinite."""
     product = mul(exponent, logarithm)
-    exponent = repeat(exponent, core.get_aval(product).shape)  # one of rank 0 goes with any shape
+    exponent = repeat(exponent, core.get_aval(product).shape)  # an exponent of rank 0 fits any shape
     return select_n(eq(exponent, like(exponent, 0.0)), product, exponent)
 
 

@@ -144,10 +144,10 @@ def bind_with_refs(primitive: Any, /, *args: Any, **params: Any) -> Any:
 
 
 def _checked(primitive: Any, discharged: Any, types: dict[int, Any]) -> tuple[Any, dict[int, Any]]:
-    """What a discharge rule returned, which its author may have got wrong.
+    """The result of a discharge rule, checked.
 
     Raises:
-      TypeError: it is no pair of results and new contents, or these are not of the references' types.
+      TypeError: it is not a pair of results and new contents, or these are not of the references' types.
     """
     if not (isinstance(discharged, tuple) and len(discharged) == 2 and isinstance(discharged[1], dict)):
         raise TypeError(

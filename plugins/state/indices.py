@@ -97,7 +97,7 @@ def split(indices: Sequence[Any]) -> tuple[Indices, list[Any]]:
     """The static part and the operands of some indices.
 
     Raises:
-      TypeError: an entry is no index.
+      TypeError: an entry is not an index.
       ValueError: a mask is not known while a program is traced.
     """
     operands: list[Any] = []

@@ -1,4 +1,4 @@
-"""The primitives of references: what programs hold; see `primax.plugins.state.ref` for what calls do."""
+"""The primitives of references, which programs hold; `primax.plugins.state.ref` has the functions that users call."""
 
 from __future__ import annotations
 

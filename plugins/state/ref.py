@@ -247,7 +247,7 @@ def discharging(final: bool) -> Iterator[None]:
 
 
 def is_final(trace: Any) -> bool:
-    """Whether no derivative of what runs under a trace is taken later: it evaluates, or lowers a program."""
+    """Whether no derivative of a trace's operations is taken later: it evaluates, or lowers a program."""
     return not trace.tracing or _discharging.get(trace, False)
 
 
@@ -323,7 +323,7 @@ def empty_ref(shape: Any, dtype: Any, memory_space: Any = None, kind: Any = None
 
 
 def _check_place(what: str, memory_space: Any, kind: Any, trace: Any) -> None:
-    """Check where a reference shall be, which is a part of its type.
+    """Check the memory and the kind of a new reference, which are parts of its type.
 
     Raises:
       TypeError: the memory or the kind has no hash.
@@ -423,7 +423,7 @@ def _require_fit(what: str, inner: Any, have: Any) -> None:
 
 
 def _converts(have: Any, dtype: Any) -> bool:
-    """Whether values of a type convert to a dtype without loss; numbers of Python, to one of their kind or a wider."""
+    """Whether values of a type convert to a dtype without loss; Python numbers to one of their kind or a wider kind."""
     if not (isinstance(have.dtype, np.dtype) and isinstance(dtype, np.dtype)):
         return False
     if have.weak_type:
@@ -443,8 +443,8 @@ def _fitted(what: str, ref: Any, indices: Indices, operands: Sequence[Any], valu
     """A value with the shape and the dtype of the elements that it replaces.
 
     Raises:
-      TypeError: it is no array, or the reference's dtype cannot hold it.
-      ValueError: its shape is another.
+      TypeError: it is not an array, or the reference's dtype cannot hold it.
+      ValueError: its shape does not fit.
     """
     inner = type_of_elements(ref.aval.inner_aval, indices, operands)
     have = get_aval(value)

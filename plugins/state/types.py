@@ -93,7 +93,7 @@ class AbstractRef(AbstractValue):
         """A new reference of this type."""
         return self.operations.new_ref(value, self.memory_space, self.kind)
 
-    # What transformations do with references among their arguments.
+    # The operations of transformations on references among their arguments.
 
     def read(self, ref: Any) -> Any:
         """The contents of a reference of this type."""

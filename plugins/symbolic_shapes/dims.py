@@ -24,7 +24,7 @@ _DEPTH = 3  # how often bounds are improved by adding constraints
 
 
 class Atom(NamedTuple):
-    """A named size, or an operation on dimensions that is no polynomial."""
+    """A named size, or an operation on dimensions that is not a polynomial."""
 
     kind: str  # "size", "floordiv", "mod", "max" or "min"
     operands: tuple[Any, ...]  # the name, or the two operands
@@ -273,7 +273,7 @@ def _text(monomial: Monomial) -> str:
 
 
 def _on_arrays(dim: SymbolicDim, method: str, other: Any) -> Any:
-    """An operator with a number that is no integer, or with an array."""
+    """An operator with a number that is not an integer, or with an array."""
     if isinstance(other, int | float | complex) or hasattr(other, "dtype"):
         return getattr(as_array(dim), method)(other)
     return NotImplemented
@@ -417,7 +417,7 @@ def _exact(numerator: Terms, denominator: Terms) -> Terms | None:
 
 
 def extreme(kind: str, a: Any, b: Any) -> Any:
-    """The larger or the smaller of two dimensions, which need not be decided; `kind` is "max" or "min"."""
+    """The larger or smaller of two dimensions, symbolic if their order is not known; `kind` is "max" or "min"."""
     least, most = _bounds(a - b)
     if least >= 0:
         return a if kind == "max" else b
@@ -436,7 +436,7 @@ class Solved(NamedTuple):
 
 
 def solutions(dims: Sequence[SymbolicDim]) -> list[Solved]:
-    """For each named size how it follows from one of the dimensions and the sizes before it, as far as they do."""
+    """The named sizes that follow from one of the dimensions and earlier sizes, each with this solution."""
     steps: list[Solved] = []
     known: set[Atom] = set()
     order = sorted(range(len(dims)), key=lambda place: len(dims[place].terms))

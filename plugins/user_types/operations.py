@@ -1,4 +1,4 @@
-"""What interpreters do with values of users' types: zeros, sums, and the moving, taking and stacking of elements."""
+"""Operations of interpreters on values of users' types: zeros, sums, and moving, taking and stacking elements."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _select_transpose(ct: Any, which: Any, *xs: Any) -> list[Any]:
 
 
 def _select_batch(axis: batching.AxisData, args: Any, dims: Any) -> Any:
-    """An element of the batch after another: the numbers of a part's axes are known for axis 0 alone."""
+    """One element of the batch after the other, since the axes of parts are known only for axis 0."""
     which, *xs = [batching.bdim_at_front(x, d, axis.size) for x, d in zip(args, dims, strict=True)]
     rows = [
         select(protocol_of(get_aval(which)).index(which, i, 0), [index(x, i, 0) for x in xs]) for i in range(axis.size)

@@ -65,7 +65,7 @@ def axes_of_arrays(aval: Any, dim: int) -> list[int | None]:
 
 
 class Unpacked:
-    """A value of a user's type as a container of its arrays. To restore the container gives the value itself."""
+    """A value of a user's type as a container of its arrays. Restoring the container gives the value itself."""
 
     __slots__ = ("arrays", "aval")
 

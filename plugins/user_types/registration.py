@@ -1,4 +1,4 @@
-"""What the first type of a user's changes: programs are split, and operators call the methods of the values' class."""
+"""Changes by the first user's type: programs are split, and operators call the methods of the values' class."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def install() -> None:
 
 
 def _class_of(x: Any) -> Any:
-    """The class of the values for which an object stands; None if it is no value of a user's type."""
+    """The class of the values for which an object stands; None if it is not a value of a user's type."""
     aval = getattr(x, "aval", None)
     if isinstance(aval, UserType):
         return aval.value_class
@@ -74,7 +74,7 @@ def _reflected(name: str, x: Any, y: Any) -> Any:
 
 
 def _diverted(name: str, plain: FunctionType) -> Any:
-    """A method that calls that of the values' class on a tracer of one."""
+    """A method that, on a tracer of a value, calls the method of the value's class."""
     binary = name.startswith("__") and plain.__code__.co_argcount == 2 and name not in _NOT_BINARY
 
     @functools.wraps(plain)

@@ -168,7 +168,7 @@ class Split:
         return tree_of_parts(in_tree, self.in_avals), tree_of_parts(out_tree, self.out_avals)
 
     def target(self, target: Any) -> Any:
-        """What the program is compiled for, with what was said for arguments repeated for their arrays."""
+        """The target of the program, with the entries for each argument repeated for its arrays."""
         return target._replace(donated=self.of_inputs(target.donated))
 
     def of_inputs(self, items: Sequence[Any] | None) -> Any:

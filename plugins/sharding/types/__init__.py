@@ -28,7 +28,7 @@ _NONE: frozenset[Any] = frozenset()
 
 
 class _Rules:
-    """The `PlacementRules` of the kernel, and what families need of this one."""
+    """The `PlacementRules` of the kernel, and the functions of this family that other families call."""
 
     pvary_p = pvary_p
     reductions: Mapping[str, Callable[..., Any]] = {"sum": psum, "max": pmax, "min": pmin}

@@ -96,7 +96,7 @@ def _axes_of(spec: Any, rank: int) -> Axes:
 
 
 def _common(primitive: Any, avals: Sequence[Any]) -> AvalSharding:
-    """The sharding of the first operand that has one; all must be on one mesh.
+    """The sharding of the first operand that has one; all must be on the same mesh.
 
     Raises:
       ShardingTypeError: the operands are on different meshes.
