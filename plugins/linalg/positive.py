@@ -33,7 +33,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """The lower triangular matrices L with positive diagonals such that L times its adjoint is `x`.
 
     Args:
-      x: Hermitian positive definite matrices of shape (..., n, n).
+      x: Hermitian positive definite matrices of shape (..., n, n); integers and booleans become floats.
       symmetrize_input: whether to take the mean of `x` and its adjoint first. Otherwise only the lower triangles
         are read.
 

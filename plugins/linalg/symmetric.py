@@ -51,7 +51,7 @@ def eigh(
     """The eigenvectors and eigenvalues of Hermitian matrices.
 
     Args:
-      x: matrices of shape (..., n, n).
+      x: matrices of shape (..., n, n); integers and booleans become floats.
       lower: whether to read the lower triangles instead of the upper ones.
       symmetrize_input: whether to take the mean of `x` and its adjoint first.
       sort_eigenvalues: whether eigenvalues must ascend; on CPUs they always do.

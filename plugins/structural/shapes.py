@@ -261,7 +261,7 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     """Merges the axes from `start_dimension` up to, not including, `stop_dimension` (or the end) into one.
 
     Raises:
-      ValueError: an axis is out of range, or the range is empty.
+      ValueError: an axis is out of range, or `stop_dimension` precedes `start_dimension`.
 
     Examples:
       >>> from primax import lax

@@ -26,7 +26,7 @@ class SymbolicScope:
 
     Raises:
       TypeError: `constraints_str` is not a sequence.
-      ValueError: a constraint is not such a text, or can never hold.
+      ValueError: a constraint is not such a text, or compares constants and is false, such as "1 >= 2".
 
     >>> import primax as px
     >>> scope = px.export.SymbolicScope(["b >= 2"])
