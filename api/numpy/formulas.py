@@ -108,7 +108,7 @@ def heaviside(x: ArrayLike, y: ArrayLike, /) -> Array:
     x, y = operands("heaviside", x, y, to=to_inexact)
     require_real("heaviside", x)
     zero = like(x, 0)
-    y = strong(y) if get_aval(x).shape else y  # as jax's result, which is weakly typed only for a scalar x
+    y = strong(y) if get_aval(x).shape else y  # as in JAX, the result is weakly typed only for a scalar x
     nonzero = choose(comparison.lt_p.bind(x, zero), zero, choose(comparison.gt_p.bind(x, zero), like(x, 1), x))
     return choose(comparison.eq_p.bind(x, zero), y, nonzero)
 
@@ -207,7 +207,7 @@ def _log1p_exp(x: Any) -> Array:
 def _log2_1p_exp2(x: Any) -> Array:
     out = exponential.log1p_p.bind(exponential.exp2_p.bind(x))
     factor = like(out, 1 / math.log(2))
-    return arithmetic.mul_p.bind(out, strong(factor) if get_aval(out).shape else factor)  # weakly typed as in jax
+    return arithmetic.mul_p.bind(out, strong(factor) if get_aval(out).shape else factor)  # weakly typed as in JAX
 
 
 logaddexp = _log_of_sum("logaddexp", "log(exp(x) + exp(y)), without overflow.", _log1p_exp, 2 * math.pi)

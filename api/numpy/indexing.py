@@ -48,7 +48,7 @@ def getitem(x: Any, index: Any) -> Array:
     Args:
       x: an array.
       index: an integer, a slice, None, Ellipsis, a bool, an array of integers, a mask, or a tuple of these. Integers
-        may be traced. An integer out of range reads the nearest element, as in jax; `x.at[index].get(mode=...)` has
+        may be traced. An integer out of range reads the nearest element, as in JAX; `x.at[index].get(mode=...)` has
         other modes. `primax.ds` makes a part of an axis with a traced start.
 
     Raises:

@@ -130,7 +130,7 @@ def can_cast(from_: DTypeLike | ArrayLike, to: DTypeLike | ArrayLike, casting: s
 
 
 def isscalar(element: object) -> bool:
-    """Whether a value is a number or an array of rank 0.
+    """Whether a value is an array of rank 0, or a scalar in NumPy's sense: a number, a str or bytes.
 
     Examples:
       >>> import primax.numpy as pnp

@@ -236,7 +236,7 @@ def ravel_multi_index(
 
     Raises:
       TypeError: positions are not integers.
-      ValueError: the number of arrays is not that of axes, a position is out of range, the dtype of the positions
+      ValueError: the numbers of arrays and of axes differ, a position is out of range, the dtype of the positions
         cannot count the elements, or `mode` or `order` is unknown.
       ConcretizationTypeError: positions are traced, and `mode` is 'raise'.
 

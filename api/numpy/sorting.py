@@ -241,7 +241,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
       axis: the axis.
 
     Returns:
-      An array like `a`, in ascending order up to the position, and in descending order after it, as in jax.
+      An array like `a`, in ascending order up to the position, and in descending order after it, as in JAX.
 
     Raises:
       TypeError: `kth` or `axis` is not an integer.
@@ -260,7 +260,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
 @one_program("kth axis")
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """The positions of the elements of `partition`, with its arguments; positions after `kth` ascend, as in jax.
+    """The positions of the elements of `partition`, with its arguments; positions after `kth` ascend, as in JAX.
 
     Examples:
       >>> import primax.numpy as pnp

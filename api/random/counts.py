@@ -231,7 +231,7 @@ _RESTS = tuple(lgamma(k + 1) - (k + 0.5) * log(k + 1) + (k + 1) - 0.5 * log(2 * 
 def _stirling_rest(k: Any) -> Array:
     """The error of Stirling's formula for log(k!).
 
-    For k above 9 the error at 9 is used, as in jax; the difference is below 0.009 and affects few draws.
+    For k above 9 the error at 9 is used, as in JAX; the difference is below 0.009 and affects few draws.
     """
     dtype = get_aval(k).dtype
     small = clamp_p.bind(dtype.type(0), k, dtype.type(9))

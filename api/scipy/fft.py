@@ -27,7 +27,7 @@ from primax.plugins.trigonometry import cos_p, sin_p
 __all__ = ["dct", "dctn", "idct", "idctn"]
 __dir__ = __all__.copy
 
-# The exponent e: the transform of type 2 of n points is divided by (2 n)**e, and that of type 3 multiplied by it.
+# The exponent e: the transform of type 2 of n points is divided by (2 n)**e, the transform of type 3 multiplied by it.
 _POWERS = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}
 
 

@@ -68,7 +68,7 @@ def map_coordinates(
     Raises:
       NotImplementedError: `order` is above 1, or `mode` is unknown.
       TypeError: an argument is not an array.
-      ValueError: the number of coordinates is not that of axes.
+      ValueError: the numbers of coordinates and of axes differ.
 
     >>> import primax as px
     >>> x = px.numpy.array([0.0, 1.0, 4.0])

@@ -33,7 +33,7 @@ def refused(operation: str) -> Callable[..., Any]:
 
 
 class JAXSparse:
-    """The base class of sparse arrays: what they share with dense arrays.
+    """The base class of sparse arrays, with attributes and operators of dense arrays.
 
     Args:
       args: arrays, which the subclass stores.

@@ -172,7 +172,7 @@ def lstsq(
         kept = (s > 0) & (s >= where(least < 0, eps, least) * s[0])
         rank = sum_(kept, dtype=dtypes.default_int_dtype())
         inverse = cast(where(kept, 1 / where(kept, s, 1), 0), get_aval(a).dtype)
-        # Just below the least value that is kept: the pseudoinverse keeps what is greater.
+        # Just below the least value that is kept: the pseudoinverse keeps greater values.
         cutoff = min_(where(kept, s, np.inf)) / where(s[0] > 0, s[0], 1) * (1 - 4 * eps)
         solution = _least_squares(a, columns, (u, inverse, vh, cutoff))
     else:

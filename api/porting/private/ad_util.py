@@ -1,4 +1,4 @@
-"""The names that packages use of `jax._src.ad_util`."""
+"""The names of `jax._src.ad_util` that packages use."""
 
 from __future__ import annotations
 

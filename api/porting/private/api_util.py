@@ -1,4 +1,4 @@
-"""The names that packages use of `jax._src.api_util`, beside the names of `primax.extend.api_util`."""
+"""The names of `jax._src.api_util` that packages use, besides the names of `primax.extend.api_util`."""
 
 from __future__ import annotations
 

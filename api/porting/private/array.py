@@ -1,4 +1,4 @@
-"""The names that packages use of `jax._src.array`, and the function that reads arrays pickled by JAX."""
+"""The names of `jax._src.array` that packages use, and the function that reads arrays pickled by JAX."""
 
 from __future__ import annotations
 

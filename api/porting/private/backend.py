@@ -1,4 +1,4 @@
-"""`jax.extend.backend`: names beside those of `primax.extend.backend`."""
+"""`jax.extend.backend`: names besides those of `primax.extend.backend`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def register_backend_cache(cache: _Clearable, for_what: str) -> None:
 
     Args:
       cache: an object with a method `cache_clear()`, such as a function with `functools.lru_cache`.
-      for_what: what it is for.
+      for_what: the purpose of the cache.
 
     Raises:
       TypeError: `cache` has no such method.

@@ -1,4 +1,4 @@
-"""The names that packages use of `jax._src.checkify`, beside the names of `primax.experimental.checkify`."""
+"""The names of `jax._src.checkify` that packages use, besides the names of `primax.experimental.checkify`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names that packages use of `jax._src.core`, beside the names of `primax.extend.core`."""
+"""The names of `jax._src.core` that packages use, besides the names of `primax.extend.core`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names that packages use of `jax._src.custom_api_util`."""
+"""The names of `jax._src.custom_api_util` that packages use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names that packages use of `jax._src.debugging`, beside those of `primax.debug`."""
+"""The names of `jax._src.debugging` that packages use, besides those of `primax.debug`."""
 
 from __future__ import annotations
 

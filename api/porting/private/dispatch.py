@@ -1,4 +1,4 @@
-"""The names that packages use of `jax._src.dispatch`."""
+"""The names of `jax._src.dispatch` that packages use."""
 
 from __future__ import annotations
 

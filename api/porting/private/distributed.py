@@ -1,4 +1,4 @@
-"""The names that packages use of `jax._src.distributed`, beside the names of `primax.distributed`."""
+"""The names of `jax._src.distributed` that packages use, besides the names of `primax.distributed`."""
 
 from __future__ import annotations
 

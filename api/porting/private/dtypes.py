@@ -1,4 +1,4 @@
-"""The names that packages use of `jax._src.dtypes`, beside the names of `primax.dtypes`."""
+"""The names of `jax._src.dtypes` that packages use, besides the names of `primax.dtypes`."""
 
 from __future__ import annotations
 

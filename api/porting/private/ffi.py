@@ -1,4 +1,4 @@
-"""`jax.ffi`: names beside those of `primax.extend.ffi`."""
+"""`jax.ffi`: names besides those of `primax.extend.ffi`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names that packages use of `jax._src.nn.initializers`, beside the names of `primax.nn.initializers`."""
+"""The names of `jax._src.nn.initializers` that packages use, besides the names of `primax.nn.initializers`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jax.extend.lowering`: the MLIR contexts of JAX, beside the names of `primax.extend.lowering`."""
+"""`jax.extend.lowering`: the MLIR contexts of JAX, besides the names of `primax.extend.lowering`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jax.interpreters.mlir`: names of JAX beside those of `primax.extend.interpreters.mlir`."""
+"""`jax.interpreters.mlir`: names of JAX besides those of `primax.extend.interpreters.mlir`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names that packages use of `jax._src.numpy.util`: checks of array arguments, and their common dtype."""
+"""The names of `jax._src.numpy.util` that packages use: checks of array arguments, and their common dtype."""
 
 from __future__ import annotations
 

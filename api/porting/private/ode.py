@@ -1,4 +1,4 @@
-"""The names that packages use of `jax.experimental.ode`, beside those of `primax.ode`."""
+"""The names of `jax.experimental.ode` that packages use, besides those of `primax.ode`."""
 
 from __future__ import annotations
 

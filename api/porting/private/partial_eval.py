@@ -1,4 +1,4 @@
-"""`jax.interpreters.partial_eval` and its private counterpart: names beside those of `primax.extend`."""
+"""`jax.interpreters.partial_eval` and its private counterpart: names besides those of `primax.extend`."""
 
 from __future__ import annotations
 

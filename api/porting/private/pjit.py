@@ -1,4 +1,4 @@
-"""The names that packages use of `jax._src.pjit`, and of the shardings behind it."""
+"""The names of `jax._src.pjit` that packages use, and of the shardings behind it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names that packages use of `jax._src.public_test_util`, beside the names of `primax.test_util`."""
+"""The names of `jax._src.public_test_util` that packages use, besides the names of `primax.test_util`."""
 
 from __future__ import annotations
 

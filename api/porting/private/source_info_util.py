@@ -1,4 +1,4 @@
-"""The name stacks of JAX: `jax.extend.source_info_util` beside the names of `primax.extend.source_info_util`.
+"""The name stacks of JAX: `jax.extend.source_info_util` besides the names of `primax.extend.source_info_util`.
 
 primax keeps the scopes of an equation as a text. Here it is a stack, as rules and tracers written for JAX read it.
 """

@@ -1,4 +1,4 @@
-"""The names that packages use of `jax._src.random.threefry2x32`: the generator, on keys as plain integers."""
+"""The names of `jax._src.random.threefry2x32` that packages use: the generator, on keys as plain integers."""
 
 from __future__ import annotations
 

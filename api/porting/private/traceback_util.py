@@ -1,4 +1,4 @@
-"""The names that packages use of `jax._src.traceback_util`, which separate their files from the user's."""
+"""The names of `jax._src.traceback_util` that packages use, which separate their files from the user's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names that packages use of `jax._src.tree_util`, beside the names of `primax.tree_util`."""
+"""The names of `jax._src.tree_util` that packages use, besides the names of `primax.tree_util`."""
 
 from __future__ import annotations
 

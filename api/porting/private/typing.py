@@ -1,4 +1,4 @@
-"""The types for annotations of `jax._src.typing`, beside those of `primax.typing`."""
+"""The types for annotations of `jax._src.typing`, besides those of `primax.typing`."""
 
 from __future__ import annotations
 

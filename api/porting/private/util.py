@@ -1,4 +1,4 @@
-"""The names that packages use of `jax._src.util`: helpers for lists, which check that lengths are equal."""
+"""The names of `jax._src.util` that packages use: helpers for lists, which check that lengths are equal."""
 
 from __future__ import annotations
 

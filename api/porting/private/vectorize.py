@@ -1,4 +1,4 @@
-"""The names that packages use of `jax._src.numpy.vectorize`: the steps of a `vectorize` of their own."""
+"""The names of `jax._src.numpy.vectorize` that packages use: the steps of a `vectorize` of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names that packages use of `jax._src.xla_bridge`, beside the names of `primax.extend.backend`."""
+"""The names of `jax._src.xla_bridge` that packages use, besides the names of `primax.extend.backend`."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
 
 
 def _near_pole(z: Any, m: Any, at_pole: Any) -> Array:
-    """gamma(z + m) / gamma(z) where z + m is rounded to a pole of gamma: the residue over what rounding took away."""
+    """gamma(z + m) / gamma(z) where z + m is rounded to a pole of gamma: the residue divided by the rounding error."""
     total = z + m
     part = total - z
     lost = (z - (total - part)) + (m - part)

@@ -136,7 +136,7 @@ def _gamma(x: Any) -> Array:
     size = absolute(x)
     steps = size < 10
     u = where(steps, size + 10, minimum(size, 180.0 if get_aval(x).dtype == np.float64 else 38.0))
-    lost = where(steps, (u - size) - 10, 0.0)  # what rounding added to u
+    lost = where(steps, (u - size) - 10, 0.0)  # the rounding error of u
     half = power(u, 0.5 * u - 0.25)
     value = half * exp(-u) * half * (sqrt(2 * pi) * exp(stirling(u) - lost * log(u)))
     product = where(steps, size, 1.0)

@@ -158,7 +158,7 @@ def _gumbel_log_tail(z: Any) -> Array:
 
 @custom_jvp
 def _logistic_logpdf(z: Any) -> Array:
-    """The derivative of each of the two terms is near 1 or -1 at zero, where that of their sum vanishes."""
+    """-abs(z) - 2 log(1 + exp(-abs(z))), with a derivative without the cancellation of both terms at zero."""
     return -absolute(z) - 2 * softplus(-absolute(z))
 
 

@@ -162,7 +162,7 @@ class gaussian_kde:
         return logsumexp(self._log_terms(self._points("logpdf", x)), axis=0, b=self.weights[:, None])
 
     def integrate_gaussian(self, mean: Any, cov: Any) -> Array:
-        """The integral of the density times that of a normal distribution.
+        """The integral of the density times the density of a normal distribution.
 
         Args:
           mean: of shape (d,).

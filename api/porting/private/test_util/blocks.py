@@ -105,12 +105,12 @@ def thread_local_config_context(**kwds: Any) -> Iterator[None]:
 
 @contextmanager
 def thread_unsafe_test(condition: bool = True) -> Iterator[None]:
-    """A decorator of tests that must not run beside others: here one test runs at a time."""
+    """A decorator of tests that must not run in parallel with others: here one test runs at a time."""
     yield
 
 
 def thread_unsafe_test_class(condition: bool = True) -> Callable[[type], type]:
-    """A decorator of classes of tests that must not run beside others."""
+    """A decorator of classes of tests that must not run in parallel with others."""
 
     def mark(kind: type) -> type:
         kind.thread_hostile = condition  # type: ignore[attr-defined]
