@@ -210,6 +210,8 @@ def test_links_to_files_outside_the_pages_stay_on_the_site() -> None:
     mended = files.mended(text, source, "guide/jit.md")
     target = "../files/plugins/fft.py.md#L3"
     assert mended == f"[a]({target}) [b](vmap.md) [c](../index.md)\n```\n[d](../../Makefile)\n```\n"
+    session = "```python\n>>> 1 / 0\nat <doctest jit.md[...]>:1\n```\n"
+    assert files.mended(session, source, "guide/jit.md") == "```pycon\n>>> 1 / 0\nat <stdin>:1\n```\n"
     ((page, shown),) = files.pages()
     assert page == "files/plugins/fft.py.md"
     assert '<span id="L3"></span>' in shown

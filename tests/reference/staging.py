@@ -16,6 +16,8 @@ _FENCE = re.compile(r"^(?: *)(```+|~~~+).*?^(?: *)\1 *$", re.MULTILINE | re.DOTA
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)\)")
 _CODE = re.compile(r"(`+)(?:.*?)(?<!`)\1(?!`)", re.DOTALL)
 _OPTION = re.compile(r" *# doctest: \+.*")  # for the tests alone
+_PLACE = re.compile(r"<doctest\s[\w.-]+\[\.\.\.\]>")  # in messages
+_SESSION = re.compile(r"^( *`{3,})python\n(?= *>>> )", re.MULTILINE)  # code with its output
 _LANGUAGES = {".py": "python", ".pyi": "python", ".toml": "toml", ".yml": "yaml", ".json": "json", ".cc": "cpp"}
 
 
@@ -68,7 +70,8 @@ class Files:
                 self.found[file].add(int(line[1]))
             return f"{mark}[{label}]({new}{hash_}{anchor})"
 
-        return prose(_OPTION.sub("", text), lambda part: _LINK.sub(link, part))
+        text = _PLACE.sub("<stdin>", _OPTION.sub("", text))
+        return prose(_SESSION.sub(r"\1pycon\n", text), lambda part: _LINK.sub(link, part))
 
     def page_of(self, file: Path) -> str:
         """The page, or the picture, that shows a file."""
