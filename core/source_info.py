@@ -169,13 +169,13 @@ def running_frames() -> Iterator[Frame]:
 
 
 def called() -> str:
-    """The function of primax that the innermost user line calls; empty if it cannot be determined."""
+    """The function of primax that the innermost user line calls; empty if it is not known, as where NumPy converts."""
     frame: FrameType | None = sys._getframe(1)
     inside: list[FrameType] = []
     while frame is not None and is_internal(frame.f_code.co_filename):
         inside.append(frame)
         frame = frame.f_back
-    if frame is None:
+    if frame is None or inside[-1].f_code.co_name == "__array__":
         return ""
     return next(filter(None, map(_name_of_callee, reversed(inside))), "")
 

@@ -41,7 +41,7 @@ def _broadcast(x: Any, size: int, dim: int) -> Array:
 
 def _moveaxis(x: Any, source: int, destination: int) -> Array:
     order = list(range(len(get_aval(x).shape)))
-    order.insert(destination, order.pop(source))
+    order.insert(destination % len(order), order.pop(source))
     return transpose_p.bind(x, permutation=tuple(order))
 
 

@@ -33,6 +33,7 @@ def broadcast(x: Any, size: int, dim: int) -> Any:
 
 def moveaxis(x: Any, source: int, destination: int) -> Any:
     aval = get_aval(x)
+    source, destination = (axis % len(aval.shape) for axis in (source, destination))
     size = aval.shape[source]
     moved = aval.mapped(size, source).unmapped(size, destination)
     return by_parts_p.bind(x, operation="moveaxis", at=(source, destination), aval=moved)

@@ -45,7 +45,12 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "peek": "it shows an effect, and has no other rules",
     },
     "docs/reference/errors.md": {"twice": "it shows a missing rule", "pair": "it shows a rule that returns too little"},
-    "docs/authors/extended-dtypes.md": {"block_scale": "it shows a lowering rule, and has no derivatives"},
+    "docs/authors/extended-dtypes-lowering.md": {
+        "block_scale": BY_THE_PAGE,
+        "flip": "it shows a lowering rule, and has no other",
+        "first_number": "it shows a lowering rule that is wrong",
+        "unmarked": "it shows a lowering rule that is wrong",
+    },
     "docs/authors/elementwise.md": {
         "logcosh": BY_THE_PAGE,
         "huber": BY_THE_PAGE,

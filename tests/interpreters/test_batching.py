@@ -6,6 +6,7 @@ from enum import IntEnum
 
 import numpy as np
 import pytest
+from pair_type import Pair
 
 import primax as px
 import primax.numpy as pnp
@@ -26,6 +27,15 @@ def test_an_output_that_is_not_batched_stays_so_inside_and_is_broadcast_at_the_e
     assert px.vmap(f)(np.ones(4, np.float32)).tolist() == [6.0] * 4
     assert seen == [False]
     assert float(px.vmap(f, out_axes=None)(np.ones(4, np.float32))) == 6.0
+
+
+@pytest.mark.parametrize("source, destination", [(0, -1), (1, -1), (-1, 0), (-2, -3), (2, 2), (-1, 2)])
+def test_positions_of_axes_may_be_negative(source, destination):
+    want = np.moveaxis(X, source, destination)
+    np.testing.assert_array_equal(batching.moveaxis(X, source, destination), want)
+    moved = batching.moveaxis(Pair(X, X), source, destination)
+    np.testing.assert_array_equal(moved.b, want)
+    assert core.get_aval(moved).shape == want.shape
 
 
 @pytest.mark.parametrize("dim", [5, -1, "0", 1, False, 0.0])

@@ -71,7 +71,7 @@ def test_it_has_a_shape_and_a_type_and_no_numbers():
     assert str(core.get_aval(x).str_short()) == "pair[3]"
     assert x.devices() == {px.devices()[0]}
     assert repr(x).startswith("Array((3,), dtype=pair) overlaying:\n[[0 1]")
-    with pytest.raises(TypeError, match="dtype pair has no value as a NumPy array"):
+    with pytest.raises(TypeError, match=r"dtype pair has no value as a NumPy array; [^()]*$"):
         np.asarray(x)
     with pytest.raises(TypeError, match="neither true nor false"):
         bool(x)
