@@ -120,10 +120,11 @@ test-processors: $(VENV)/.dev without-demo
 	  MORE_XLA_FLAGS="--xla_cpu_max_isa=AVX --xla_cpu_prefer_vector_width=128" \
 	  $(BIN)/python -m pytest -n $(JOBS) -m "not slow" --doctest-modules --pyargs tests primax
 
-# ROWS="oldest newest" are some of the environments, TESTS=tests/core some of the tests; see tests/support/matrix.py.
+# ROWS="oldest newest" are some of the environments, TESTS=tests/core some of the tests, SHORT=1 leaves out those with the
+# mark any_release; see tests/support/matrix.py.
 test-matrix: $(VENV)/.dev
-	$(BIN)/python tests/support/matrix.py --folder $(VENV)/matrix --rows $(ROWS) -- \
-	  -n $(JOBS) -m "not slow" $(or $(TESTS),--doctest-modules --pyargs tests primax)
+	$(BIN)/python tests/support/matrix.py --folder $(VENV)/matrix --rows $(ROWS) $(if $(SHORT),--short) -- \
+	  -n $(JOBS) $(or $(TESTS),--doctest-modules --pyargs tests primax)
 
 test-oldest:
 	@$(MAKE) --no-print-directory test-matrix ROWS=oldest

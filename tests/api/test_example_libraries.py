@@ -9,7 +9,7 @@ import primax as px
 import primax.numpy as pnp
 from primax.example_libraries import optimizers, stax
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 OPTIMIZERS = {
     "sgd": (0.1,),

@@ -9,6 +9,8 @@ import primax as px
 import primax.numpy as pnp
 from primax import image
 
+pytestmark = pytest.mark.any_release
+
 METHODS = ("nearest", "linear", "cubic", "lanczos3", "lanczos5")
 ROW = np.float32([1, 4, 9, 16, 30])
 PICTURE = np.random.default_rng(0).normal(size=(5, 7, 2)).astype(np.float32)

@@ -10,7 +10,7 @@ import primax.numpy as pnp
 from primax import lax
 from primax.experimental.jet import jet, jet2, jet_rules
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 X = np.array([0.3, 0.7])
 SERIES = [np.array([1.0, -0.5]), np.array([0.4, 0.2]), np.array([-0.3, 1.0])]

@@ -9,6 +9,8 @@ import primax as px
 import primax.numpy as pnp
 from primax import ops
 
+pytestmark = pytest.mark.any_release
+
 IDS = np.array([0, 2, -1, 7, 2], np.int32)
 DATA = np.array([1.0, 2, 3, 4, 5])
 NAMES = ("segment_sum", "segment_prod", "segment_max", "segment_min")

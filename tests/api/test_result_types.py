@@ -20,6 +20,8 @@ import primax.numpy as pnp
 from primax.extend.core import Array, ShapedArray, Tracer
 from primax.extend.provisional.avals import ExtendedArray
 
+pytestmark = pytest.mark.any_release
+
 PRIMAX = Path(px.__file__).parent
 # What a value of the host passes through is annotated as if it were an array: operations take it for one.
 OF_HOST_VALUES = {"boolean", "broadcast_to_shape", "cast", "convert"}

@@ -9,7 +9,7 @@ import primax as px
 import primax.numpy as pnp
 from primax import nn
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 RNG = np.random.default_rng(0)
 LHS, RHS = RNG.normal(size=(2, 3, 64)).astype(np.float32), RNG.normal(size=(2, 5, 64)).astype(np.float32)

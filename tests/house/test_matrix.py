@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 from checkout import ROOT
-from matrix import ROWS, plan, pythons
+from matrix import ROWS, marks, plan, pythons
 
 SCRIPT = ROOT / "tests" / "support" / "matrix.py"
 ALL = list(ROWS)
@@ -31,6 +31,14 @@ def test_ends_and_middle_are_run_and_each_python_once(minors, expected):
 
 def test_chosen_rows_are_run_alone():
     assert [name for name, _, _ in plan(["newest"], {11: "a", 12: "b"})] == ["newest"]
+
+
+def test_rows_leave_out_what_other_runs_have():
+    here = f"/bin/python3.{sys.version_info.minor}"
+    assert marks("/bin/python3.9", short=False) == "not slow"
+    assert marks("/bin/python3.9", short=True) == "not slow and not any_release"
+    assert marks(here, short=False) == "not slow and not any_jaxlib"
+    assert marks(here, short=True) == "not slow and not any_jaxlib and not any_release"
 
 
 def test_the_oldest_row_installs_what_the_package_asks_for_at_least():

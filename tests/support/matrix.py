@@ -100,15 +100,17 @@ def _make(folder: Path, python: str, requirements: tuple[str, ...]) -> Path:
     return inside
 
 
-def _repeats(python: str) -> bool:
-    """Whether an interpreter is of the version of this one, with which all tests are run."""
-    return Path(python).name == f"python3.{sys.version_info.minor}"
+def marks(python: str, short: bool) -> str:
+    """Which tests a row runs, as pytest's `-m` takes it; the Python of this process runs all tests elsewhere."""
+    repeats = Path(python).name == f"python3.{sys.version_info.minor}"
+    return " and not ".join(["not slow", *["any_jaxlib"] * repeats, *["any_release"] * short])
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", nargs="*", choices=ROWS, default=list(ROWS), help="which environments")
     parser.add_argument("--folder", type=Path, required=True, help="where environments are made")
+    parser.add_argument("--short", action="store_true", help="leave out the tests with the mark any_release")
     parser.add_argument("pytest", nargs="+", help="the arguments of pytest, after --")
     options = parser.parse_args()
     outcomes = {}
@@ -120,8 +122,8 @@ def main() -> int:
         print(f"{name}: {python}, {', '.join(requirements)}", flush=True)
         try:
             inside = _make(options.folder / name, python, requirements)
-            fewer = ["-m", "not slow and not any_jaxlib"] if _repeats(python) else []
-            subprocess.run([inside, "-m", "pytest", *options.pytest, *fewer], cwd=ROOT, check=True)
+            left_out = marks(python, options.short)
+            subprocess.run([inside, "-m", "pytest", "-m", left_out, *options.pytest], cwd=ROOT, check=True)
         except subprocess.CalledProcessError as error:
             outcomes[name] = f"FAILED: {' '.join(map(str, error.cmd[1:4]))}"
         else:

@@ -13,7 +13,7 @@ from numpycheck import refuses
 import primax as px
 import primax.numpy as pnp
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 X = np.arange(1, 61, dtype=np.float32).reshape(3, 4, 5)
 OPERATIONS = {

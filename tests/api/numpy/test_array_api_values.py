@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as hnp
 import primax as px
 import primax.numpy as pnp
 
-pytestmark = pytest.mark.usefixtures("in_32_bits", "standard")
+pytestmark = [pytest.mark.usefixtures("in_32_bits", "standard"), pytest.mark.any_release]
 
 Call = Callable[..., Any]
 Calls = Mapping[str, Call]

@@ -12,7 +12,7 @@ from rulecheck import assert_close
 import primax as px
 import primax.numpy as pnp
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 F = np.array([1.0, 2, 3, 4, 4, 7], np.float32)
 W = np.array([1, 2, 0.5, 3, 1, 2], np.float32)

@@ -11,6 +11,8 @@ import pytest
 import primax as px
 import primax.numpy as pnp
 
+pytestmark = pytest.mark.any_release
+
 X = np.arange(40, dtype=np.float32).reshape(10, 4)
 
 

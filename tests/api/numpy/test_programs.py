@@ -17,7 +17,7 @@ import primax.scipy.stats
 from primax.interpreters.runtime.eval import EvalTrace
 from primax.numpy.programs import one_program
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 
 def test_a_function_is_traced_once_outside_of_programs() -> None:

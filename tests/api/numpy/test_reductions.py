@@ -12,6 +12,8 @@ from numpycheck import DTYPES, compare, refuses, sample
 import primax as px
 import primax.numpy as pnp
 
+pytestmark = pytest.mark.any_release
+
 REDUCTIONS = (
     "sum prod mean var std max min all any argmax argmin ptp count_nonzero nansum nanprod nanmean nanvar nanstd nanmax "
     "nanmin nanargmax nanargmin average"

@@ -11,7 +11,7 @@ from rulecheck import assert_close
 import primax as px
 import primax.numpy as pnp
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 X = np.array([4, 1, 2, 2, 3, 4], np.int32)
 Y = np.array([2, 5, 2, 3], np.int32)

@@ -10,7 +10,7 @@ import primax.numpy as pnp
 
 jax = pytest.importorskip("jax")
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 
 @pytest.mark.parametrize("name", ["nanvar", "nanstd"])

@@ -11,7 +11,7 @@ from numpycheck import compare, refuses
 import primax as px
 import primax.numpy as pnp
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 NUMBERS = "add multiply maximum minimum subtract logaddexp logaddexp2".split()

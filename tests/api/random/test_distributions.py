@@ -145,6 +145,7 @@ def test_truths_and_what_else_has_modes(mode):
     )
 
 
+@pytest.mark.any_release
 def test_elementary_distributions():
     compare(
         lambda random, key: [
@@ -194,6 +195,7 @@ def test_one_is_chosen_of_true_elements(count):
         px.random.choice(px.random.key(0), type(count)(0) if not isinstance(count, np.ndarray) else np.array(False))
 
 
+@pytest.mark.any_release
 def test_choices():
     compare(
         lambda random, key: [
@@ -232,6 +234,7 @@ def test_gamma_variables():
     )
 
 
+@pytest.mark.any_release
 def test_distributions_made_of_gamma_variables():
     compare(
         lambda random, key: [
@@ -251,6 +254,7 @@ def test_counts():
     compare(lambda random, key: [random.poisson(key, means, (20, 7)), random.binomial(key, trials, chances, (20, 8))])
 
 
+@pytest.mark.any_release
 def test_large_counts_are_those_of_jax_but_where_rounding_decides_which_are_taken():
     jax = pytest.importorskip("jax")
     means, trials = np.float32([1e4, 1e6]), np.float32([1e4, 1e5])
@@ -273,6 +277,7 @@ def test_counts_of_outcomes():
     compare(draw)
 
 
+@pytest.mark.any_release
 def test_matrices_and_correlated_vectors():
     cov = np.float32([[2, 0.5, 0.1], [0.5, 1, 0.2], [0.1, 0.2, 3]])
     mean = np.float32([1, 2, 3])
@@ -290,6 +295,7 @@ def test_matrices_and_correlated_vectors():
     )
 
 
+@pytest.mark.any_release
 def test_trials_without_end_come_to_an_end():
     key = px.random.key(0)
     assert px.random.binomial(key, np.inf, np.float32([0.0, 0.3, 1.0])).tolist() == [np.inf] * 3

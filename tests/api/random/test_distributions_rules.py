@@ -8,7 +8,7 @@ import pytest
 import primax as px
 import primax.numpy as pnp
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 KEY = px.random.key(3)
 

@@ -11,7 +11,7 @@ from rulecheck import assert_close, check_transpose, equations
 
 import primax as px
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 X = np.random.default_rng(0).normal(size=(3, 4, 5)).astype(np.float32)
 NORMS = (None, "ortho", "forward")

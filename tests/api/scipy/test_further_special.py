@@ -15,7 +15,7 @@ from primax.test_util import check_grads
 
 scipy_special = pytest.importorskip("scipy.special")
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 NAN, INF = np.nan, np.inf
 EDGES = np.array([NAN, -INF, INF, -0.0, 0.0, 1.0, -1.0, 0.5, -2.0, 3.0, 50.0, -50.0, 1e5, -1e-5])

@@ -14,7 +14,7 @@ from primax.test_util import check_grads
 
 scipy_stats = pytest.importorskip("scipy.stats")
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 TABLE = np.array([[1, 2, 2, 3], [3, 3, 1, 2], [1, 3, 2, 2.0]])
 NAN, INF = np.nan, np.inf

@@ -15,7 +15,7 @@ from primax.test_util import check_grads
 scipy = pytest.importorskip("scipy")
 scipy_interpolate = pytest.importorskip("scipy.interpolate")
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 RNG = np.random.default_rng(0)
 GRID = (np.array([0.0, 1.0, 3.0]), np.array([-1.0, 0.0, 0.5, 2.0]))

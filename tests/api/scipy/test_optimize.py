@@ -9,7 +9,7 @@ import primax as px
 import primax.numpy as pnp
 from primax.scipy.optimize import minimize
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 METHODS = ("BFGS", "l-bfgs-experimental-do-not-rely-on-this")
 

@@ -10,7 +10,7 @@ import primax as px
 scipy_linalg = pytest.importorskip("scipy.linalg")
 jax = pytest.importorskip("jax")
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 ROWS = np.float32([[1.0, 2.0, 4.0], [3.0, 5.0, 6.0]])
 NOTHING = np.zeros((2, 0), np.float32)

@@ -11,7 +11,7 @@ from rulecheck import assert_close, check_grad
 import primax as px
 from primax.scipy import signal
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 MODES = ("full", "same", "valid")
 

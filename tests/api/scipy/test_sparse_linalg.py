@@ -10,7 +10,7 @@ import primax.numpy as pnp
 from primax.scipy.sparse import linalg
 from primax.test_util import check_grads
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 RNG = np.random.default_rng(0)
 RAW = RNG.normal(size=(12, 12))

@@ -14,7 +14,7 @@ from primax.scipy import special
 scipy_special = pytest.importorskip("scipy.special")
 jax = pytest.importorskip("jax")
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 NAN, INF = np.nan, np.inf
 POINTS = np.array(

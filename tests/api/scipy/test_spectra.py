@@ -13,7 +13,7 @@ import primax as px
 from primax.scipy import signal
 from primax.scipy.signal.tapers import named_window
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 SIGNALS = np.random.default_rng(0).uniform(-2, 2, (2, 300)).astype(np.float32)
 OTHER = np.cumsum(SIGNALS[::-1], 1)[:, :250] / 10

@@ -14,7 +14,7 @@ from primax.scipy import stats
 scipy = pytest.importorskip("scipy")
 scipy_stats = pytest.importorskip("scipy.stats")
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 # Methods of which earlier releases of SciPy than these lose the tails, or take parameters that are not valid for valid.
 SINCE = {

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ml_dtypes
 import numpy as np
+import pytest
 
 import primax as px
+
+pytestmark = pytest.mark.any_release
 
 WAVE = np.array([0.2, 0.8, 3, 4], np.float32)
 HALF = np.array([1.5, 0.5], ml_dtypes.bfloat16)

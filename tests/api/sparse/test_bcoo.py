@@ -14,7 +14,7 @@ from primax.experimental import sparse
 jax = pytest.importorskip("jax")
 theirs = pytest.importorskip("jax.experimental.sparse")
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning"), pytest.mark.any_release]
 SHAPES = [(3, 4), (2, 3, 4)]
 CASES = [(shape, n, d) for shape in SHAPES for n, d in layouts(len(shape))]
 

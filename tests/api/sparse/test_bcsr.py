@@ -14,7 +14,7 @@ from primax.experimental import sparse
 jax = pytest.importorskip("jax")
 theirs = pytest.importorskip("jax.experimental.sparse")
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning"), pytest.mark.any_release]
 LAYOUTS = [((3, 4), 0, 0), ((2, 3, 4), 1, 0), ((3, 4, 2), 0, 1), ((2, 3, 4, 2), 1, 1), ((2, 2, 3, 4), 2, 0)]
 
 

@@ -16,7 +16,7 @@ from primax.experimental import sparse
 jax = pytest.importorskip("jax")
 theirs = pytest.importorskip("jax.experimental.sparse")
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning"), pytest.mark.any_release]
 OPERATIONS = operator.add, operator.sub, operator.mul
 
 

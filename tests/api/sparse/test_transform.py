@@ -13,7 +13,7 @@ from primax.experimental import sparse
 jax = pytest.importorskip("jax")
 theirs = pytest.importorskip("jax.experimental.sparse")
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning"), pytest.mark.any_release]
 V = np.linspace(-1, 1, 4, dtype="float32")
 
 # Functions of a matrix of 3 by 4, for primax and jax alike: modules of arrays and of operations.
