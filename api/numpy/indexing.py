@@ -87,7 +87,8 @@ def _on_host(x: Any) -> np.ndarray:
 def _from_host(part: np.ndarray, x: Any) -> Any:
     """Convert a part of a result of `_on_host` to an array like `x`."""
     if type(x) is Array:
-        return array_of(part, x.aval)
+        # jaxlib keeps the part for a while, and with it the buffer of `x`, which a donation could not take.
+        return array_of(part.copy() if part.nbytes < 1 << 16 else part, x.aval)
     base = x.base.aval
     elements = np.frombuffer(part.tobytes(), base.dtype).reshape((*part.shape, *x.dtype.element_shape))
     return ExtendedArray(array_of(elements, base), x.dtype)

@@ -405,6 +405,16 @@ def test_containers_of_donated_arrays(ways, count):
     assert [float(x[0]) for x in new.values()] == [i + 5.0 for i in range(count)]
 
 
+def test_an_array_of_which_a_part_was_read_is_donated():
+    f = px.jit(lambda x: x + 1, donate_argnums=0)
+    for _ in range(3):
+        x = pnp.zeros(1000) + 1
+        parts = x[0], x[:2]
+        f(x)
+        assert x.is_deleted()
+        assert [part.tolist() for part in parts] == [1, [1, 1]]
+
+
 def test_a_donated_array_that_is_also_another_argument(ways):
     f = px.jit(lambda x, y, z: (x + z, y), donate_argnums=(0, 1))
     x, y, z = pnp.zeros(3), pnp.ones(4), pnp.ones(3)
