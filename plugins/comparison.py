@@ -60,8 +60,8 @@ def eq(x: ArrayLike, y: ArrayLike) -> Array:
       >>> lax.eq(np.float32(1), np.int32(1))
       Traceback (most recent call last):
           ...
-      TypeError: eq: arguments must have one dtype, got f32[] and i32[]; convert one of them, or use primax.numpy,
-      which promotes
+      TypeError: eq: arguments must have the same dtype, got f32[] and i32[]; convert one of them, or use
+      primax.numpy, which promotes
     """
     return eq_p.bind(x, y)
 

@@ -162,7 +162,7 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
       >>> lax.mul(np.float32(1), np.int32(2))
       Traceback (most recent call last):
           ...
-      TypeError: mul: arguments must have one dtype, got f32[] and i32[]; convert one of them, or use
+      TypeError: mul: arguments must have the same dtype, got f32[] and i32[]; convert one of them, or use
       primax.numpy, which promotes
     """
     if out_dtype is not None:
