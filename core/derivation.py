@@ -25,7 +25,7 @@ class Derivation:
 
 
 class DerivedRule(Derivation):
-    """A rule that was derived, with what the table of its kind records about it.
+    """A derived rule, with the origin and the place that the table of its kind records.
 
     Args:
       function: the rule.

@@ -10,7 +10,7 @@ from primax.core import undo_log
 
 
 class DimensionKind(NamedTuple):
-    """What a plugin knows about its class of dimensions; see `register_dimension`."""
+    """The functions that a plugin supplies for its class of dimensions; see `register_dimension`."""
 
     as_array: Callable[[Any], Any]
     bounds: Callable[[Any], tuple[float, float]]
@@ -38,7 +38,7 @@ def register_dimension(
       kind: the class; hashable, and subclasses do not count.
       as_array: `(dim) -> value`, an array of rank 0 with the value of a dimension.
       bounds: `(dim) -> (least, most)`, the bounds of its values.
-      extreme: `("max" or "min", a, b) -> size`, the larger or smaller of two, one of them such a dimension.
+      extreme: `("max" or "min", a, b) -> size`, the larger or smaller of two sizes, one or both such dimensions.
       lowering: a module or an object with the functions of `extend.stablehlo.shape_ops`, for dynamic sizes.
 
     Raises:

@@ -11,7 +11,7 @@ VERSION = 1
 
 
 def pickled(name: str, *fields: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """The result of `__reduce__`: `restore` calls what `module:attribute` names with the fields."""
+    """The result of `__reduce__`: `restore` calls the function at `module:attribute` with the fields."""
     return restore, (VERSION, name, *fields)
 
 

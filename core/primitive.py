@@ -39,7 +39,7 @@ else:
 
 
 class Primitive(Generic[Result]):
-    """An operation with rules. To type checkers it is generic in what `bind` returns: an array, or a list of them.
+    """An operation with rules. To type checkers it is generic in the result of `bind`: an array, or a list of them.
 
     Args:
       name: the name in jaxprs and messages.

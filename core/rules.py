@@ -230,7 +230,7 @@ class RuleTable(MutableMapping[Any, Rule]):
         return loader.may_replace(f"the {self.kind} rule of {name_of_key(key)}", owner, current)
 
     def _writer(self, primitive: Any, module: str) -> str:
-        """The plugin that adds a rule, or else the module; plugins with rules for another's primitive come first."""
+        """The plugin or module that adds a rule; loads the primitive's owner and the plugins with rules for it."""
         if getattr(primitive, "module", None) == module:
             return module
         loader.load_owner(primitive)
@@ -405,7 +405,7 @@ class PluginLoader(Protocol):
         """The installed plugin whose code writes to a table: it registers, or has the calling line; empty if none."""
 
     def may_replace(self, what: str, owner: str | None, current: Any) -> bool:
-        """Whether the calling code may replace what a plugin owns; False if another plugin's replacement has priority.
+        """Whether the calling code may replace a plugin's entry; False if another plugin's replacement has priority.
 
         Raises:
           PluginError: the code belongs to an installed plugin without consent.

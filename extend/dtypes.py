@@ -253,7 +253,7 @@ def itemsize_bits(dtype: DTypeLike) -> int:
         ValueError: it is a dtype of other values than numbers and bools.
     """
     try:
-        return _itemsize_bits(dtype)  # type: ignore[arg-type]  # what cannot be hashed raises TypeError
+        return _itemsize_bits(dtype)  # type: ignore[arg-type]  # a value without a hash raises TypeError
     except (TypeError, ValueError) as error:
         if isinstance(dtype, np.dtype | ExtendedDType) or "itemsize_bits" in str(error):
             raise

@@ -1,4 +1,4 @@
-"""Effects of programs, and jax's lists of allowed effects, which show what `register_effect` has registered."""
+"""Effects of programs, and jax's lists of allowed effects, which show the classes that `register_effect` knows."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ def interpret_branches(parameter: str) -> Callable[..., list[Any]]:
     """The `interpret` rule of a primitive that calls one of the programs in a parameter.
 
     Operand 0 is the number of the program, which is clamped, or a condition; the others are the program's inputs.
-    Abstract interpreters join what the programs return, which is sound for any choice.
+    Abstract interpreters join the results of all programs, which is sound for any choice.
 
     Examples:
       >>> from primax import lax

@@ -1,4 +1,4 @@
-"""Names of a module that are imported when they are first used, and errors that say what to use for absent ones."""
+"""Names of a module that are imported when they are first used, and errors with advice for absent ones."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def missing_name(module: str, name: str, text: str = "") -> AttributeError | Imp
     Args:
       module: the name of the module.
       name: the absent name.
-      text: what the error says if there is no advice; by default only that the module has no such attribute.
+      text: the text of the error if there is no advice; by default only that the module has no such attribute.
 
     Returns:
       An AttributeError; for `from module import name`, where Python would hide its text, an ImportError if there is

@@ -44,7 +44,7 @@ def refusal(primitive: Primitive, missing: str, remedy: str, eqn: JaxprEqn | Non
 
     Args:
       primitive: the primitive.
-      missing: what jax lacks, as `it must ..., got ...`.
+      missing: the feature that jax lacks, as `it must ..., got ...`.
       remedy: the remedy, unless there is a better one for this primitive.
       eqn: its equation, if it is used in a program.
     """

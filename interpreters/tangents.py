@@ -143,8 +143,8 @@ class UndefinedPrimal:
     def _not_an_array(self) -> str:
         return (
             f"{self!r} is the placeholder of an argument in which the primitive is linear: it has no value, so a "
-            "cotangent must not depend on it; its type is x.aval. A jvp rule that is not linear in its tangents, as one "
-            "that computes mul(t, t), also causes this error"
+            "cotangent must not depend on it; its type is x.aval. A jvp rule that is not linear in its tangents, as "
+            "one that computes mul(t, t), also causes this error"
         )
 
 

@@ -238,7 +238,7 @@ def placed(function: str, x: Any, sharding: Any) -> Any:
 def place_of(x: Any, shape: Sequence[int]) -> Any:
     """The sharding of a committed array of this shape, for arrays that are made like it; None for other values.
 
-    During a trace it is None, since XLA places what programs make.
+    During a trace it is None, since XLA places the results of programs.
     """
     if type(x) is not core.Array or not x.committed or x.shape != shape or core.current_trace().tracing:
         return None

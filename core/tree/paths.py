@@ -38,7 +38,7 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
     Args:
         keys: a key path, as from `tree.flatten_with_path`.
         simple: leave out brackets, quotes and dots.
-        separator: what to put between keys.
+        separator: the text between keys.
 
     Returns:
         The keys' texts, joined.

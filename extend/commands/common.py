@@ -111,7 +111,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def add_examples(parser: argparse.ArgumentParser, examples: Mapping[str, str]) -> None:
-    """Show command lines, each with what it does, at the end of a command's help."""
+    """Show command lines, each with its purpose, at the end of a command's help."""
     lines = [part for line, purpose in examples.items() for part in (f"  {line}", f"      {purpose}")]
     parser.epilog = "\n".join(["examples:", *lines])
 

@@ -293,7 +293,7 @@ def _legal(authors: list[str], license_name: str | None, url: str | None, distri
     """The authors, the licence and the addresses in the package's metadata: only what the user has given.
 
     Raises:
-      UsageError: one of them is not of its form.
+      UsageError: one of them does not have the required form.
     """
     lines, people = [], []
     if license_name is not None:

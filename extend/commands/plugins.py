@@ -98,7 +98,7 @@ def _painted(state: str) -> str:
 
 
 def _in_place_of(name: str, entry: Any, source: Any) -> str:
-    """What an entry replaced, and who consented."""
+    """The text about the entry that another one replaced, and about the consent."""
     if source.replaced is None:
         return ""
     primitive = host.primitives.get(entry.name) if entry.what == "rule" else None

@@ -9,7 +9,7 @@ impl from which the lowering is derived as one program.
 | `from_lowering` | impl | a lowering, by compiling it for each signature |
 | `linear` | jvp | the primitive, which is linear in all its arguments together |
 | `loop` | batch | the primitive, which is bound once for each element |
-| `by(factory, ...)` | any | what `factory(primitive, ...)` returns |
+| `by(factory, ...)` | any | the result of `factory(primitive, ...)` |
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class LazyPlugins:
                 vars(primitives[name]).setdefault("bind", _FirstBind(primitives[name], complete))
 
     def unwatch(self, primitive: Primitive) -> None:
-        """Take back what `watch` did to a primitive, since all its plugins are loaded."""
+        """Undo the changes of `watch` to a primitive, since all its plugins are loaded."""
         if type(vars(primitive).get("bind")) is _FirstBind:
             vars(primitive).pop("bind", None)
 

@@ -434,7 +434,7 @@ class PluginHost(WritePolicy):
         Args:
           record: the plugin.
           plugin: the object with its hooks.
-          written: how to undo what its modules have written while they were imported.
+          written: the undo functions of the writes of its modules at their import.
         """
         early = [active for active in self._active if self._is_early(active, record)]
         later = self._withdraw_from(early[0]) if early else []

@@ -261,7 +261,7 @@ def _mark_unnamed() -> None:
 
 
 def mark_definitions(name: str) -> None:
-    """Make all functions and classes of a module boundaries: users get what these functions return.
+    """Make all functions and classes of a module boundaries: users get the results of these functions.
 
     Args:
       name: the name of a module that was imported.

@@ -1,4 +1,4 @@
-"""Tracebacks without primax's own frames: what the option `traceback_filtering` does at the boundaries of the API."""
+"""Tracebacks without primax's own frames: the effect of the option `traceback_filtering` at the API's boundaries."""
 
 from __future__ import annotations
 

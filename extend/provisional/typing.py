@@ -1,4 +1,4 @@
-"""Types for annotations: what functions accept as an array, a dtype, a shape, axes, a device or a sharding."""
+"""Types for annotations: the values accepted as an array, a dtype, a shape, axes, a device or a sharding."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ from primax.interpreters.tangents import Zero
 __all__ = ["Case", "Setting", "batched", "is_array_type", "over_axis", "refusal"]
 
 
-_WITHOUT_RULES = frozenset(("jvp", "transpose", "batch"))  # of what runs on the contents of references
+_WITHOUT_RULES = frozenset(("jvp", "transpose", "batch"))  # not needed by primitives with references
 
 
 class Setting:

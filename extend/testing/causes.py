@@ -55,7 +55,7 @@ class Failure:
         raised = error.__cause__ if isinstance(error, Failed) else error
         self.aspect = "raises" if raised is not None else aspect_of(str(error))
         self.irregular = label.endswith("::batch_sizes")
-        if isinstance(raised, RuleError):  # primax refuses what a rule returned
+        if isinstance(raised, RuleError):  # primax refuses the result of a rule
             aspect = aspect_of(str(raised))
             self.aspect = "shape" if aspect == "values" else aspect
             if " its abstract_eval rule" in str(raised):  # either rule may be wrong
@@ -173,7 +173,7 @@ def replaced_rule(primitive: Primitive, kind: str, key: Any, rule: Rule) -> Any:
 
 
 def _repairs(failure: Failure, kind: str) -> Iterator[Repair]:
-    """Ways to repair a rule: it is called, and what the failure shows is corrected in its results."""
+    """Ways to repair a rule: it is called, and the fault that the failure shows is corrected in its results."""
     case = failure.case
     primitive, functions = case.primitive, rule_tables[kind].functions if kind in rule_tables else {}
     keys = [key for key in functions if (key[0] if isinstance(key, tuple) else key) is primitive]

@@ -22,7 +22,7 @@ def further_kinds() -> list[str]:
 
 
 def statement_of_kind(kind: str) -> str:
-    """What the check of a kind tests, in words."""
+    """The statement that the check of a kind tests."""
     return f"The {kind} rule is right, by the check that was given with its table."
 
 

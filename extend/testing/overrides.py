@@ -74,7 +74,7 @@ def _compare(case: Case, table: RuleTable, key: Any) -> str:
     with replaced_rule(case.primitive, table.kind, key, table.replaced[key]):
         try:
             wants = results(_again(case))
-        except Exception as error:  # what raised before may be what the override is for
+        except Exception as error:  # the override may exist because the earlier rule raises
             return f"the replaced {table.kind} rule does not run: {type(error).__name__}: {error}"
     place = f"the one that it replaces, {table.sources[key].replaced}"
     try:

@@ -151,7 +151,7 @@ def _changed(case: Case, args: Sequence[Any], declared: Sequence[int]) -> set[in
 
 
 def _require_outcome(case: Case, args: Sequence[Any], declared: Sequence[int]) -> None:
-    """The discharge rule returns what it must, and what the impl rule computes.
+    """The discharge rule returns a valid result, which equals that of the impl rule.
 
     Raises:
       Failed: it does not.

@@ -1,4 +1,4 @@
-"""Checks of what a primitive declares: its rules, its parameters and its effects."""
+"""Checks of the declarations of a primitive: its rules, its parameters and its effects."""
 
 from __future__ import annotations
 

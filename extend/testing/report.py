@@ -14,7 +14,7 @@ class Failed(Exception):
     """Raised by a check that fails.
 
     Args:
-      text: what was expected and what the rule returned.
+      text: the expected result, and that of the rule.
       kinds: the kinds of rules to look at, the likeliest first.
       parts: the failures that it consists of, if there are several.
     """

@@ -96,7 +96,7 @@ def check_variance(case: Case) -> None:
 
 @contextmanager
 def _per_device(axes: Mapping[Any, int]) -> Iterator[None]:
-    """A `with` block in a per-device program along axes, whose types tell along which of them values vary."""
+    """A `with` block in a per-device program along axes, with types that record the axes along which values vary."""
     with manual_scope(AbstractMesh(tuple(axes.values()), tuple(axes)), tuple(axes), True):  # type: ignore[arg-type]
         yield
 

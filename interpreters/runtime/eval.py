@@ -104,7 +104,7 @@ def apply_primitive(primitive: Any, /, *args: Any, **params: Any) -> Any:
     """Compute a primitive by compiling its lowering, once for each signature.
 
     Args:
-      primitive: what to compute.
+      primitive: the primitive.
       args: arrays, NumPy arrays or scalars.
       params: its parameters.
 

@@ -269,7 +269,7 @@ def trace_call(
 
 
 class Target(NamedTuple):
-    """What a program is compiled for.
+    """The devices, donated inputs and options for which a program is compiled.
 
     Attributes:
       name: the name of the compiled program.
@@ -298,7 +298,7 @@ class Lowered(NamedTuple):
     Attributes:
       program: the program without unused equations.
       module: its module.
-      target: what it was lowered for.
+      target: its target.
 
     Examples:
       >>> import primax as px
@@ -332,7 +332,7 @@ def lower(closed: ClosedJaxpr, target: Target, platform: str | None = None, embe
 
     Args:
       closed: the program.
-      target: what to lower it for.
+      target: the target of the compilation.
       platform: lower it for as many devices of this platform instead.
       embed: whether the constants are part of the module.
 

@@ -36,7 +36,7 @@ def pure_callback(
       result_shape_dtypes: a pytree of objects with a shape and a dtype.
       args: arrays in any containers.
       sharding: None, or the sharding of one device.
-      vmap_method: what `vmap` does. `"sequential"` and `"sequential_unrolled"` call once for each element;
+      vmap_method: the behavior of `vmap`. `"sequential"` and `"sequential_unrolled"` call once for each element;
         `"expand_dims"` calls once, with a leading axis on all arguments, of length 1 on those that are not mapped;
         `"broadcast_all"` repeats these; `"legacy_vectorized"` passes them as they are. With None, `vmap` fails.
       kwargs: like `args`.

@@ -1,4 +1,4 @@
-"""The object that `jit` returns: a function that says what it is, and that pickles."""
+"""The object that `jit` returns: a function that has a text of its own and can be pickled."""
 
 from __future__ import annotations
 

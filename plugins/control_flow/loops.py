@@ -194,7 +194,7 @@ def _in_blocks(x: Any, whole: int, size: int) -> Array:
 
 
 def _each(f: Callable[..., Any], shown: Callable[..., Any]) -> MadeOf:
-    """The body of a scan that applies a function; a new one, so that what the function closes over is read again."""
+    """The body of a scan that applies a function; a new one, so that the values it closes over are read again."""
 
     def step(_: Any, x: Any) -> tuple[None, Any]:
         return None, f(x)

@@ -76,7 +76,7 @@ class Hoisted(NamedTuple):
 
 
 def _hoist(known: Closed, n_consts: int, n_outs: int) -> Hoisted:
-    """Move out of a step what is the same in all steps. Its results after the first `n_outs` are residuals."""
+    """Move computations that are the same in all steps out of a step. Results after `n_outs` are residuals."""
     jaxpr = known.jaxpr
     n_residuals = len(jaxpr.outvars) - n_outs
     if jaxpr.effects:  # they happen in every step

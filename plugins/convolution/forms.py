@@ -177,7 +177,7 @@ def _joined(conv: Convolution) -> int:
 
 
 def _padded(conv: Convolution, image: Any, dims: Sequence[int], first: int = 1) -> tuple[Convolution, Any]:
-    """The image with zeros around and between its elements along spatial dimensions, and what is left to convolve.
+    """The image with zeros around and between its elements along spatial dimensions, and the remaining convolution.
 
     Args:
       conv: the convolution.

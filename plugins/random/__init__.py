@@ -8,7 +8,7 @@
 - `functions`: the public functions that make, split and read keys, and draw bits.
 - `numbers`: uniform, exponential and normal numbers, from which distributions are computed; `sampler` compiles them.
 - `gamma`: gamma variables, which have their own derivatives.
-- `key_reuse`: the option `debug_key_reuse`, and what the `key_use` rules of primitives may do.
+- `key_reuse`: the option `debug_key_reuse`, and the functions for the `key_use` rules of primitives.
 """
 
 from __future__ import annotations

@@ -243,7 +243,7 @@ def gamma_function(x: Num) -> Num:
     """The gamma function from 1 on: Stirling's series, below 10 after ten steps to the right."""
     steps = x < 10
     u = select(steps, x + 10, x)
-    lost = select(steps, (u - x) - 10, 0)  # what rounding added to u
+    lost = select(steps, (u - x) - 10, 0)  # the rounding error of u
     half = u.power(u * 0.5 - 0.25)
     value = half * (-u).exp() * half * (math.sqrt(2 * math.pi) * (stirling(u) - lost * u.log()).exp())
     start = select(steps, x, 1)

@@ -48,7 +48,7 @@ def discharge(closed: ClosedJaxpr, final: bool | None = None) -> Discharged:
 
     Args:
       closed: the program; its constants are not references.
-      final: whether no derivative of it is taken later; by default what the current trace says.
+      final: whether no derivative of it is taken later; by default as the current trace determines.
 
     Raises:
       CustomRule: `final` is False, and a function with custom derivatives inside takes a reference.
@@ -96,7 +96,7 @@ def without_refs(closed: ClosedJaxpr) -> ClosedJaxpr:
     return discharge(closed, True).program
 
 
-# What the equations of references do where these are cells.
+# The equations of references, as operations on cells.
 def _binding(primitive: Any, function: Any) -> Any:
     def bind(*args: Any, **params: Any) -> Any:
         if stages(thread.trace):

@@ -30,7 +30,7 @@ from primax.plugins.structural import broadcast_in_dim
 _discharging: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
 
-# The variables of programs whose references were freed or frozen, with what was called on them.
+# The variables of programs whose references were freed or frozen, with the functions that were called on them.
 _ended: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 

@@ -42,7 +42,7 @@ class SymbolicScope:
         self.not_negative: list[SymbolicDim] = []  # known to be at least 0
         self.equal: dict[Any, SymbolicDim | int] = {}  # for products that are equal to another dimension
         self.limits: dict[Atom, tuple[float, float]] = {}  # the least and the largest value of a named size
-        self.mark = ""  # what follows the names of its sizes in texts
+        self.mark = ""  # the suffix of the names of its sizes in texts
         self._checks: list[tuple[str, Any, str]] = []
         self.constraints = tuple(sequence("SymbolicScope", "constraints_str", constraints_str))
         for text in self.constraints:

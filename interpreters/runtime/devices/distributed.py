@@ -155,7 +155,7 @@ class Runtime:
         """Check that the other processes still run.
 
         Args:
-          what: what this process waits for.
+          what: the awaited event, for messages.
           since: the start of the wait; None to ignore it.
 
         Raises:

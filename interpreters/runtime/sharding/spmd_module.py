@@ -13,7 +13,7 @@ from primax.interpreters.runtime.ir_types import stack_axes
 from primax.interpreters.runtime.lowering import Lower, LoweringRuleContext, ModuleContext, register_lowering_layer
 from primax.interpreters.runtime.sharding.shardy import SpmdShardings, constrain_to_types, sharding_attributes
 
-# What plugins enter: "partitioning" is a layer that lowers operations by their sharding rules.
+# Entries of plugins: "partitioning" is a layer that lowers operations by their sharding rules.
 spmd_lowerings = Table("spmd", __name__)
 
 

@@ -54,7 +54,7 @@ def match_placement(x: Any, aval: Any) -> Any:
 
 
 def insert_pvary(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
-    """The operands of a primitive, converted to vary along the axes that its rule requires, or else along the same.
+    """The operands of a primitive, converted to vary along the axes that its rule requires, or else the same axes.
 
     Scalars are not converted, nor operands of primitives with inner programs, whose arguments have their own types.
     """
