@@ -42,13 +42,15 @@ class Executable:
       extended: the types of its results, if some have extended dtypes.
       agree: compares the program with those of the other processes before its first run; None for a single process.
       calls_python: whether it runs on one device and would be plain without its callbacks.
-      plain: whether it has no effects, calls no other code, and takes and returns only values on the device.
+      communicates: whether devices wait for each other that share this process's threads, so that few may run at once.
+      plain: whether jaxlib may run it: no effects, other code or waiting devices, only values on the device.
     """
 
     __slots__ = (
         "__weakref__",
         "agree",
         "calls_python",
+        "communicates",
         "consts",
         "extended",
         "failures",
@@ -101,7 +103,8 @@ class Executable:
         self.unordered = bool(closed.effects) and len(self.ordered) < len(closed.effects)
         self.has_tokens = bool(closed.effects)
         on_device = not self.void and not any(map(_is_void, self.in_avals))
-        silent = on_device and not closed.effects and not module.calls_foreign
+        self.communicates = _communicates(site, xla)
+        silent = on_device and not closed.effects and not module.calls_foreign and not self.communicates
         self.plain = silent and not module.host_callbacks
         self.calls_python = silent and bool(module.host_callbacks) and len(site.devices) == 1
 
@@ -150,7 +153,7 @@ class Executable:
         return [np.zeros(aval.shape, float0) if _is_void(aval) else x for aval, x in pairs]
 
     def _run(self, buffers: list[Any], handlers: list[Any]) -> list[Array]:
-        if self.has_tokens:
+        if self.has_tokens or self.communicates:
             return run_with_effects(self, buffers, handlers)
         return [Array(b) for b in self.xla.execute_sharded(buffers).consume_with_handlers(handlers)]
 
@@ -216,7 +219,19 @@ def _is_void(aval: Any) -> bool:
     return getattr(aval, "dtype", None) == float0
 
 
+_COLLECTIVES = ("all-gather", "all-reduce", "all-to-all", "collective-", "reduce-scatter")
+
+
+def _communicates(site: DeviceAssignment, xla: Any) -> bool:
+    """Whether devices of a program wait for each other, each on a thread of the pool that all CPUs of a process share."""
+    if len(site.devices) == 1 or site.devices[0].platform != "cpu" or len(xla.local_devices()) == 1:
+        return False
+    text = xla.hlo_modules()[0].to_string()
+    return any(name in text for name in _COLLECTIVES)
+
+
 _MOST_PENDING = 1024
+_MOST_COMMUNICATING = 8  # more exhaust the pool: no program gets all of its threads, and XLA aborts the process
 
 
 class RuntimeTokens(threading.local):
@@ -231,16 +246,17 @@ runtime_tokens = RuntimeTokens()
 
 
 def run_with_effects(executable: Executable, buffers: list[Any], handlers: list[Any]) -> list[Array]:
-    """Run a program after the earlier effects that it must follow, and record its own."""
+    """Run a program after the earlier effects that it must follow, and record its own; wait if too many are pending."""
     device = executable.site.devices[0]
     tokens = [_token(effect, device) for effect in executable.ordered]
     all_handlers = [*(_token_handler(device) for _ in tokens), *handlers]
-    results = executable.xla.execute_sharded([*tokens, *buffers], with_tokens=executable.unordered)
+    counted = executable.unordered or executable.communicates
+    results = executable.xla.execute_sharded([*tokens, *buffers], with_tokens=counted)
     outs = results.consume_with_handlers(all_handlers)
-    if executable.unordered:
+    if counted:
         pending = runtime_tokens.unordered
         pending.append(results.consume_token())
-        if len(pending) > _MOST_PENDING:
+        while len(pending) > (_MOST_COMMUNICATING if executable.communicates else _MOST_PENDING):
             pending.popleft().block_until_ready()
     for effect, token in zip(executable.ordered, outs, strict=False):
         runtime_tokens.ordered[effect, device] = token
