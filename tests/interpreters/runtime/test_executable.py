@@ -65,6 +65,29 @@ def test_only_programs_without_effects_and_callbacks_are_plain() -> None:
     assert (printing.plain, printing.calls_python, printing.has_tokens) == (False, False, True)
 
 
+def test_few_programs_that_communicate_are_pending() -> None:
+    devices = px.devices()[:4]
+    mesh = px.sharding.Mesh(np.array(devices), ("i",))
+    x = px.device_put(np.ones(4, np.float32), px.NamedSharding(mesh, px.P("i")))
+
+    @px.jit
+    def mean(x):
+        for _ in range(10):
+            x = px.numpy.broadcast_to(x.mean(), 4) + 0 * x
+        return x
+
+    effects_barrier()
+    y = x
+    for _ in range(300):  # without a limit, XLA finds a deadlock and ends the process
+        y = mean(y)
+        assert len(runtime_tokens.unordered) <= 8
+    assert y.tolist() == [1, 1, 1, 1]
+    effects_barrier()
+    z = px.jit(lambda x: x + 1)(x)  # its devices do not wait for each other
+    assert z.tolist() == [2, 2, 2, 2]
+    assert not runtime_tokens.unordered
+
+
 def test_tangents_of_integers_stay_on_the_host() -> None:
     zeros = np.zeros(2, px.dtypes.float0)
     executable = executable_of(lambda t: t, zeros)
