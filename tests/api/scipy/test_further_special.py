@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -130,12 +130,11 @@ def test_hyp1f1_of_large_negative_numbers_is_a_power_of_them():
 
 def test_polynomials_of_high_order_keep_their_digits():
     cases = [(-85, 1.0, 64.0), (-85, 1.0, 31.0), (-40, 1.0, 20.0), (-60, 2.5, 3.0), (-90, 7.0, -25.0), (-1500, 1, 0.2)]
-    for a, b, x in cases:
-        term = total = Fraction(1)
-        for k in range(-a):
-            term *= (a + k) * Fraction(x) / ((Fraction(b) + k) * (k + 1))
-            total += term
-        scale = max(1.0, abs(float(total)))
+    mp = pytest.importorskip("mpmath").mp
+    with mp.workdps(60):
+        wanted = [float(mp.hyp1f1(a, b, x, maxprec=10**5)) for a, b, x in cases]
+    for (a, b, x), total in zip(cases, wanted, strict=True):
+        scale = max(1.0, abs(total))
         assert abs(float(special.hyp1f1(np.float32(a), np.float32(b), np.float32(x))) - total) < 3e-4 * scale
 
 
@@ -176,19 +175,21 @@ X = np.array([0.3, 1.4, 2.7, 5.0])
 
 
 def test_derivatives_are_those_of_finite_differences():
+    """In reverse mode, which transposes what forward mode computes."""
+    check = partial(check_grads, order=1, modes="rev")
     with px.enable_x64(True):
         for name in ("exp1", "expi", "dawsn", "erfcx", "spence", "sici", "fresnel", "loggamma"):
-            check_grads(getattr(special, name), (X,), 1, rtol=1e-5)
-        check_grads(special.erfcinv, (np.array([0.1, 0.9, 1.5]),), 1)
-        check_grads(lambda x: special.expn(np.array([0, 1, 2, 7]), x), (X,), 1)
-        check_grads(special.owens_t, (X - 2, X[::-1] - 1), 1)
-        check_grads(special.hyp1f1, (X, X[::-1], X - 2), 1)
-        check_grads(special.hyp2f1, (X, X[::-1], X + 0.5, np.array([-2.0, -0.3, 0.2, 0.8])), 1, rtol=1e-4)
-        check_grads(lambda z: special.bessel_jn(z, v=3), (X,), 1)
-        check_grads(lambda t, p: special.sph_harm_y(np.arange(4), np.arange(4) - 1, t, p), (X / 2, X), 1)
+            check(getattr(special, name), (X,), rtol=1e-5)
+        check(special.erfcinv, (np.array([0.1, 0.9, 1.5]),))
+        check(lambda x: special.expn(np.array([0, 1, 2, 7]), x), (X,))
+        check(special.owens_t, (X - 2, X[::-1] - 1))
+        check(special.hyp1f1, (X, X[::-1], X - 2))
+        check(special.hyp2f1, (X, X[::-1], X + 0.5, np.array([-2.0, -0.3, 0.2, 0.8])), rtol=1e-4)
+        check(lambda z: special.bessel_jn(z, v=3), (X,))
+        check(lambda t, p: special.sph_harm_y(np.arange(4), np.arange(4) - 1, t, p), (X / 2, X))
         z = np.array([0.3 + 0.5j, -1 - 0.4j, 12 + 1j])
-        check_grads(special.wofz, (z,), 1)
-        check_grads(special.loggamma, (z,), 1)
+        check(special.wofz, (z,))
+        check(special.loggamma, (z,))
         far = np.array([40.0, 1e4])
         np.testing.assert_allclose(px.vmap(px.grad(special.dawsn))(far), -1 / (2 * far**2), rtol=1e-3)
         np.testing.assert_allclose(px.vmap(px.grad(special.erfcx))(far), -1 / (np.sqrt(np.pi) * far**2), rtol=1e-3)

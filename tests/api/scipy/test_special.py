@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+from parts import computed
 
 import primax as px
 from primax.scipy import special
@@ -42,9 +44,9 @@ CASES: dict[str, tuple[Any, ...]] = {
 
 def test_values_are_those_of_scipy():
     with px.enable_x64(True):
-        found = px.jit(lambda: {name: getattr(special, name)(*args) for name, args in CASES.items()})()
-    narrow = px.jit(lambda args: {name: getattr(special, name)(*each) for name, each in args.items()})(
-        {name: [x.astype(np.float32) for x in args] for name, args in CASES.items()}
+        found = computed({name: partial(getattr(special, name), *args) for name, args in CASES.items()})
+    narrow = computed(
+        {name: partial(getattr(special, name), *[x.astype(np.float32) for x in args]) for name, args in CASES.items()}
     )
     for name, args in CASES.items():
         want = getattr(scipy_special, name)(*args)

@@ -16,59 +16,6 @@ scipy_stats = pytest.importorskip("scipy.stats")
 
 pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
-X = np.array([-2.5, -0.3, 0.0, 0.4, 0.8, 1.0, 1.7, 6.0])
-Q = np.array([0.01, 0.3, 0.5, 0.97])
-CONTINUOUS: dict[str, tuple[Any, ...]] = {
-    **dict.fromkeys(("norm", "uniform", "expon", "cauchy", "laplace", "logistic", "gumbel_r", "gumbel_l"), ()),
-    **dict.fromkeys(("gamma", "chi2", "pareto", "t", "gennorm"), (2.5,)),
-    "beta": (1.5, 2.5),
-}
-K = np.array([-1.0, 0.0, 1.0, 2.0, 5.0, 7.0])
-DISCRETE: dict[str, tuple[Any, ...]] = {
-    "bernoulli": (0.3,),
-    "geom": (0.3,),
-    "poisson": (2.5,),
-    "binom": (5.0, 0.3),
-    "nbinom": (3.0, 0.4),
-    "betabinom": (5.0, 1.5, 2.5),
-}
-
-
-def methods(distribution: Any, wanted: tuple[str, ...], needs: dict[str, str]) -> list[str]:
-    """The methods that have a formula."""
-    have = vars(distribution)["_formulas"]
-    return [name for name in wanted if needs.get(name, name) in have]
-
-
-def test_continuous_distributions_are_those_of_scipy():
-    wanted = ("logpdf", "pdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf")
-    needs = {"pdf": "logpdf", "sf": "cdf", "logcdf": "cdf", "logsf": "cdf", "isf": "ppf"}
-    calls = [
-        (name, method, (Q if method in ("ppf", "isf") else X, *shapes, 0.25, 1.5))
-        for name, shapes in CONTINUOUS.items()
-        for method in methods(getattr(stats, name), wanted, needs)
-    ]
-    with px.enable_x64(True):
-        found = px.jit(lambda: [getattr(getattr(stats, name), method)(*args) for name, method, args in calls])()
-    for got, (name, method, args) in zip(found, calls, strict=True):
-        with np.errstate(divide="ignore"):
-            want = getattr(getattr(scipy_stats, name), method)(*args)
-        np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-9, err_msg=f"{name}.{method}")
-
-
-def test_discrete_distributions_are_those_of_scipy():
-    wanted = ("logpmf", "pmf", "cdf", "sf")
-    calls = [
-        (name, method, (K, *shapes, 1.0))
-        for name, shapes in DISCRETE.items()
-        for method in methods(getattr(stats, name), wanted, {"pmf": "logpmf", "sf": "cdf"})
-    ]
-    with px.enable_x64(True):
-        found = px.jit(lambda: [getattr(getattr(stats, name), method)(*args) for name, method, args in calls])()
-    for got, (name, method, args) in zip(found, calls, strict=True):
-        want = getattr(getattr(scipy_stats, name), method)(*args)
-        np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-9, err_msg=f"{name}.{method}")
-
 
 def test_none_is_chosen_in_one_way():
     of = np.float32([0, 1, 5, 1000])
