@@ -186,7 +186,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         listed = "\n  ".join(files)
         print(f"{folder} has been written:\n  {listed}")
-        print(f"Next:\n  pip install -e {folder}\n  {names['check']}\n  pytest {folder}")
+        print(f"Next:\n  pip install -e {folder} pytest\n  {names['check']}\n  pytest {folder}")
     return 0
 
 

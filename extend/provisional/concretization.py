@@ -150,8 +150,8 @@ def _expression(frame: FrameType | None, asked: str) -> tuple[str, str]:
     """The expression of the user that asks for the value, for messages, and the remedy for it."""
     default = {"bool": _COND, "index": _PLACE, "array": _ARRAY}.get(asked, _CALLS.get(asked, _OUTSIDE))
     before, text, after = ("", "", "") if frame is None else _source(frame)
-    if not text:
-        return "Python", default
+    if not text:  # it may be a list that is indexed, or a range
+        return "Python", f"{default} {_CALLS['range']}" if asked == "index" else default
     shown = " ".join(text.split())
     shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
     if asked == "bool":

@@ -69,6 +69,10 @@ def test_conditions_in_source_that_nobody_can_read_are_refused_in_general() -> N
     exec("def f(x):\n    return 1 if x else 2\n", scope)
     with pytest.raises(BOOL, match=r"(?s)Python asks for its truth.*Use lax.cond"):
         px.jit(scope["f"])(True)
+    exec("def f(n):\n    return [i for i in range(n)]\n", scope)
+    error = errors.TracerIntegerConversionError
+    with pytest.raises(error, match=r"(?s)Python asks for it as.*numpy.asarray\(values\)\[i\].*Use lax.fori_loop"):
+        px.jit(scope["f"])(3)
 
 
 def test_values_that_differ_along_a_mapped_axis_cannot_be_static() -> None:

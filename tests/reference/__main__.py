@@ -46,7 +46,7 @@ def main() -> int:
             text=True,
         )
         faults += large(SITE / (arguments.release or "") / FOLDER)
-        print(*faults, *told(done.stdout), sep="\n")
+        print(*faults, *(told(done.stdout) if done.returncode or not faults else ()), sep="\n")
         if done.returncode or faults:
             return 1
         if arguments.release:

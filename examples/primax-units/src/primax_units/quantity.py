@@ -111,7 +111,7 @@ class Quantity:
         return float(self.magnitude)
 
     def __repr__(self) -> str:
-        return f"Quantity({self.magnitude}, {self.dimension})"
+        return f"Quantity({self.magnitude!s}, {self.dimension})"
 
 
 def _comparison(name: str) -> Callable[[Any, Any], Any]:
