@@ -203,6 +203,13 @@ def test_broken_links_in_html_are_faults() -> None:
     assert fault == "a/b.md: no page has what the link #there leads to"
 
 
+def test_pictures_and_files_that_are_not_there_are_faults() -> None:
+    text = "![a](../images/a.svg) [b](../../examples/b.py#L1) [c](d.md) [e](https://f.g) `[h](i.py)`"
+    faults = checks.missing({"guide/a.md": text, "images/a.svg": b"", "style.css": "[x](y.png)"})
+    assert list(faults) == ["guide/a.md: ../../examples/b.py#L1 does not exist"]
+    assert len(list(checks.missing({"guide/a.md": text}))) == 2
+
+
 def test_links_to_files_outside_the_pages_stay_on_the_site() -> None:
     source = staging.DOCS / "guide" / "jit.md"
     files = staging.Files()

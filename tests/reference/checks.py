@@ -1,4 +1,4 @@
-"""What fails the site beside broken links in Markdown: names without a page, wrong docstrings, broken links in HTML."""
+"""What fails the site beside broken links between pages: names without a page, wrong docstrings, absent files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import surface
 
 from primax.core.option import Option
-from reference import docstrings
+from reference import docstrings, staging
 from reference.names import Entry, documented_kind, entries
 
 _HREF = re.compile(r'<a href="([^"#]*)#([^"]*)">')
@@ -68,6 +68,28 @@ def broken(pages: Mapping[str, str]) -> Iterator[str]:
             target = posixpath.normpath(posixpath.join(posixpath.dirname(page), path)) if path else page
             if anchor not in anchors.get(re.sub(r"\.html$", ".md", target), ()):
                 yield f"{page}: no page has what the link {path}#{anchor} leads to"
+
+
+def missing(pages: Mapping[str, str | bytes]) -> Iterator[str]:
+    """The pictures and other files that pages link to and that are not there; the builder checks links to pages alone.
+
+    Args:
+      pages: all files of the site, by path.
+    """
+    for page, text in pages.items():
+        targets: list[str] = []
+
+        def collect(part: str, targets: list[str] = targets) -> str:
+            targets += [target for _, _, target in staging.LINK.findall(part)]
+            return part
+
+        if isinstance(text, str) and page.endswith(".md"):
+            staging.prose(text, lambda part: staging.outside_code(part, collect))
+        for target in sorted(set(targets)):
+            path = target.partition("#")[0]
+            file = posixpath.normpath(posixpath.join(posixpath.dirname(page), path))
+            if path and ":" not in path and not path.endswith((".md", ".html")) and file not in pages:
+                yield f"{page}: {target} does not exist"
 
 
 def undescribed(names: Iterable[str], pages: Iterable[str]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from checkout import ROOT
 DOCS = ROOT / "docs"
 
 _FENCE = re.compile(r"^(?: *)(```+|~~~+).*?^(?: *)\1 *$", re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)\)")
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)\)")
 _CODE = re.compile(r"(`+)(?:.*?)(?<!`)\1(?!`)", re.DOTALL)
 _OPTION = re.compile(r" *# doctest: \+.*")  # for the tests alone
 _PLACE = re.compile(r"<doctest\s[\w.-]+\[\.\.\.\]>")  # in messages
@@ -71,7 +71,7 @@ class Files:
             return f"{mark}[{label}]({new}{hash_}{anchor})"
 
         text = _PLACE.sub("<stdin>", _OPTION.sub("", text))
-        return prose(_SESSION.sub(r"\1pycon\n", text), lambda part: _LINK.sub(link, part))
+        return prose(_SESSION.sub(r"\1pycon\n", text), lambda part: LINK.sub(link, part))
 
     def page_of(self, file: Path) -> str:
         """The page, or the picture, that shows a file."""
