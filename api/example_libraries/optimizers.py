@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from primax import numpy as pnp
 from primax import tree_util
 from primax.extend.core import Array
+from primax.extend.provisional.arguments import aval_of
 from primax.extend.provisional.typing import ArrayLike
 
 __all__ = [
@@ -251,9 +252,10 @@ def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
     if callable(scalar_or_schedule):
         schedule: Schedule = scalar_or_schedule
         return schedule
-    if pnp.ndim(scalar_or_schedule) == 0:
+    expected = "a function or a number"
+    if not aval_of("make_schedule", "the step size", scalar_or_schedule, expected=expected).shape:
         return constant(scalar_or_schedule)
-    raise TypeError(f"make_schedule: the step size must be a function or a number, got {scalar_or_schedule!r}")
+    raise TypeError(f"make_schedule: the step size must be {expected}, got {scalar_or_schedule!r}")
 
 
 def l2_norm(tree: object) -> Array:

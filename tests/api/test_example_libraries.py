@@ -57,6 +57,8 @@ def test_schedules_are_those_of_jax(jax):
     assert optimizers.make_schedule(0.5)(3) == 0.5
     with pytest.raises(TypeError, match="the step size must be a function or a number"):
         optimizers.make_schedule([1.0])
+    with pytest.raises(TypeError, match="make_schedule: the step size must be a function or a number: a value of type"):
+        optimizers.make_schedule("a")
     with pytest.raises(ValueError, match="values must be one longer than boundaries"):
         optimizers.piecewise_constant([1, 2], [0.1, 0.2])
 
