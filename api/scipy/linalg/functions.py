@@ -433,19 +433,19 @@ def _sqrtm_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 
 def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> tuple[Any, Array] | Array:
-    """A function of a square matrix, from the function of its eigenvalues, by Parlett's recurrence.
+    """A function of square matrices, from the function of their eigenvalues, by Parlett's recurrence.
 
     Args:
-      A: a matrix of shape (n, n).
+      A: matrices of shape (..., n, n); JAX takes only one.
       func: an elementwise function of complex arrays.
       disp: whether to return only the result; if False, return an estimate of its error too. Nothing is printed.
 
     Returns:
       A complex array of the shape of `A`, which is inaccurate if eigenvalues nearly coincide; if not `disp`, a pair of
-      the array and the error estimate.
+      the array and the error estimates, one for each matrix.
 
     Raises:
-      ValueError: `A` is not square.
+      ValueError: the matrices are not square.
 
     Examples:
       >>> import primax as px

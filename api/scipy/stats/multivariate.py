@@ -40,29 +40,37 @@ class multivariate_normal:
     """
 
     @staticmethod
-    def logpdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: None = None) -> Array:
+    def logpdf(x: Any, mean: Any = None, cov: Any = 1.0, allow_singular: None = None) -> Array:
         """The logarithm of the density.
 
         Args:
           x: vectors along the last axis, of shape (..., n).
           mean: vectors along the last axis; or a number. With a number, as in JAX, each element of `x` is a sample of a
-            normal distribution with this mean and variance `cov`, which broadcasts with `x`.
+            normal distribution with this mean and variance `cov`, which broadcasts with `x`. None, as in SciPy, is a
+            vector of zeros if `cov` has matrices, else 0.
           cov: a variance, variances of independent elements, or positive definite matrices of shape (..., n, n). The
             result for a matrix that is not positive definite is NaN.
           allow_singular: None.
 
         Raises:
           NotImplementedError: `allow_singular` is not None.
-          ValueError: `cov` has another shape.
+          ValueError: `cov` has another shape, or is a covariance matrix of `x` while `mean` is a number.
         """
         if allow_singular is not None:
             raise NotImplementedError("multivariate_normal.logpdf: allow_singular must be None")
-        x, mean, cov = promote("multivariate_normal.logpdf", x, mean, cov, to=to_inexact)
-        if not get_aval(mean).shape:
+        x, cov, *means = promote("multivariate_normal.logpdf", x, cov, *([] if mean is None else [mean]), to=to_inexact)
+        shape = get_aval(cov).shape
+        away = x - means[0] if means else x
+        if not (get_aval(means[0]).shape if means else shape[1:]):
+            *outer, n = get_aval(x).shape or (1,)
+            if n > 1 and shape[-2:] == (n, n) and outer[-1:] != [n]:
+                raise ValueError(
+                    "multivariate_normal.logpdf: mean must be None or a vector if cov is a matrix, got a number"
+                )
             cov = where(cov > 0, cov, np.nan)
-            return -0.5 * (x - mean) ** 2 / cov - 0.5 * (_log(2 * pi) + log(cov))
-        away = atleast_1d(x - mean)
-        n, shape = get_aval(away).shape[-1], get_aval(cov).shape
+            return -0.5 * away**2 / cov - 0.5 * (_log(2 * pi) + log(cov))
+        away = atleast_1d(away)
+        n = get_aval(away).shape[-1]
         if shape not in ((), (1,)) and shape[-2:] not in ((n,), (n, n)):
             raise ValueError(f"multivariate_normal.logpdf: cov must have the shape (..., {n}, {n}), got {shape}")
         if len(shape) < 2:
@@ -72,7 +80,7 @@ class multivariate_normal:
         return -0.5 * sum_(scaled * scaled, axis=-1) - 0.5 * n * _log(2 * pi) - sum_(log(diagonal(factor)), axis=-1)
 
     @staticmethod
-    def pdf(x: Any, mean: Any = 0.0, cov: Any = 1.0) -> Array:
+    def pdf(x: Any, mean: Any = None, cov: Any = 1.0) -> Array:
         """The density; arguments are those of `logpdf`."""
         return exp(multivariate_normal.logpdf(x, mean, cov))
 

@@ -59,7 +59,7 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "polar": lambda m: m.polar(TALL),
     "polar, left": lambda m: m.polar(TALL.T, side="left"),
     "hessenberg": lambda m: m.hessenberg(C, calc_q=True),
-    "funm": lambda m: m.funm(A, np.sin if m is scipy_linalg else pnp.sin),
+    "funm": lambda m: m.funm(A, np.sin) if m is scipy_linalg else m.funm(np.array([A.T, A]), pnp.sin)[1],
     "solve_sylvester": lambda m: m.solve_sylvester(A, B.T @ B, B),
     "det": lambda m: m.det(A),
     "inv": lambda m: m.inv(A),

@@ -212,6 +212,17 @@ def test_densities_of_vectors_are_nan_for_nan_and_for_what_is_no_covariance():
         normal(np.zeros(2, np.float32), np.zeros(2, np.float32), np.eye(3, dtype=np.float32))
 
 
+def test_a_mean_that_is_not_given_is_a_vector_of_zeros_for_a_matrix_as_in_scipy_and_a_number_otherwise():
+    pdf, x, eye = stats.multivariate_normal.pdf, np.ones((3, 2), np.float32), np.eye(2, dtype=np.float32)
+    np.testing.assert_allclose(pdf(x, cov=eye), scipy_stats.multivariate_normal.pdf(x, None, eye), rtol=1e-6)
+    assert pdf(x, None, eye).shape == (3,)
+    assert pdf(x).shape == pdf(x, 0.0).shape == pdf(x, None, np.float32([1.0, 2.0])).shape == (3, 2)
+    assert pdf(x[:2], 0.0, eye + 1).shape == pdf(x[0], 0.0, eye[:, :1] + 1).shape == (2, 2)  # variances, as in jax
+    for given in (x, x[0]):
+        with pytest.raises(ValueError, match="mean must be None or a vector if cov is a matrix, got a number"):
+            pdf(given, 0.0, eye)
+
+
 def test_a_dirichlet_density_is_that_of_scipy_on_edges_and_nan_for_invalid_parameters():
     density = stats.dirichlet.logpdf
     edge, alpha = np.float32([0.0, 0.4, 0.6]), np.float32([1.0, 2.0, 3.0])
