@@ -362,15 +362,21 @@ def _declare_types(where: str, rules: dict[str, Any], elementwise: bool, out_lik
         else:
             out_like = 0
     if out_like is not None:
-        rules["abstract_eval"] = derive.by(_types_like, out_like, elementwise)
+        counts = _counts_of_arguments(rules) or (out_like + 1, None)
+        rules["abstract_eval"] = derive.by(_types_like, out_like, elementwise, counts)
     if elementwise:
         rules.setdefault("sharding", implied_by_elementwise)
     if elementwise and "batch" not in rules and "axis_batch" not in rules:
         rules["batch"] = derive.by(broadcasting)
 
 
-def _types_like(primitive: Any, position: int, elementwise: bool) -> Rule:
+def _types_like(primitive: Any, position: int, elementwise: bool, counts: tuple[int, int | None]) -> Rule:
+    least, most = counts
+
     def rule(*avals: Any, **params: Any) -> Any:
+        if len(avals) < max(least, position + 1) or (most is not None and len(avals) > most):
+            wanted = f"{least} or more" if most is None else f"{least}" if most == least else f"{least} to {most}"
+            raise TypeError(f"{primitive}: the number of arguments must be {wanted}, got {len(avals)}")
         like = avals[position]
         if elementwise:
             for i, aval in enumerate(avals):

@@ -48,7 +48,8 @@ class CoreSignature(NamedTuple):
           TypeError: the types of the operands do not fit the signature.
         """
         if len(avals) != len(self.operands):
-            raise TypeError(f"{primitive}: {self} is for {len(self.operands)} arguments, got {len(avals)}")
+            wanted = len(self.operands)
+            raise TypeError(f"{primitive}: the number of arguments must be {wanted}, since {self}, got {len(avals)}")
         sizes: dict[str, Any] = {}
         leading: list[tuple[Any, ...]] = []
         for i, (aval, core) in enumerate(zip(avals, self.operands, strict=True)):

@@ -164,6 +164,11 @@ def test_a_result_may_be_like_an_argument():
     p = define_primitive("like", impl=lambda k, x: np.sort(np.asarray(x)) * np.asarray(k), out_like=1)
     assert px.eval_shape(p.bind, 2.0, X).shape == (3,)
     assert not core.get_aval(p.bind(2.0, X)).weak_type
+    with pytest.raises(TypeError, match="like: the number of arguments must be 2, got 3"):
+        px.eval_shape(p.bind, 2.0, X, X)
+    q = define_primitive("like_first", lowering=lambda ctx, *xs: [xs[0]], out_like=0)
+    with pytest.raises(TypeError, match="like_first: the number of arguments must be 1 or more, got 0"):
+        px.eval_shape(q.bind)
 
 
 def _even(value):
