@@ -57,8 +57,16 @@ def split_outcome(outs: Sequence[Any], written: Sequence[int]) -> Outcome:
     Args:
       outs: the results.
       written: the positions of the operands whose new contents are the last of them.
+
+    Raises:
+      ValueError: there are fewer results than such operands.
     """
     count = len(outs) - len(written)
+    if count < 0:
+        raise ValueError(
+            f"split_outcome: outs must end with the new contents of the operands {list(written)}, "
+            f"got {len(outs)} results"
+        )
     return list(outs[:count]), dict(zip(written, outs[count:], strict=True))
 
 

@@ -11,6 +11,7 @@ import primax.numpy as pnp
 from primax import extend, lax
 from primax.experimental.random import stateful_rng
 from primax.extend import core
+from primax.extend.provisional.references import split_outcome
 from primax.memory import Space
 from primax.plugins.state import discharge
 
@@ -678,6 +679,8 @@ def test_what_a_discharge_rule_returns_is_checked():
         bound(lambda x: (x, {1: x}))
     with pytest.raises(TypeError, match=r"new contents of operand 0 of type f\d\d\[2\], got f\d\d\[\]"):
         bound(lambda x: (x, {0: x.sum()}))
+    with pytest.raises(ValueError, match=r"new contents of the operands \[0, 2\], got 1 results"):
+        split_outcome([1.0], (0, 2))
 
 
 @of_32_bits
