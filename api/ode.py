@@ -12,7 +12,7 @@ from primax.extend import dtypes
 from primax.extend.core import Array, get_aval, tree
 from primax.extend.held_programs import partition
 from primax.extend.lazy_names import explain_absent
-from primax.extend.provisional.arguments import real_number
+from primax.extend.provisional.arguments import real_number, rename
 from primax.extend.provisional.transformations import vjp
 from primax.extend.provisional.typing import ArrayLike
 from primax.numpy.conversion import asarray
@@ -303,3 +303,4 @@ def _solve_bwd(func: Any, how: tuple[float, ...], residuals: Any, cts: Any) -> t
 
 
 _solve.defvjp(_solve_fwd, _solve_bwd)
+rename(_solve.fun, "odeint")

@@ -146,7 +146,7 @@ def add_rule_note(error: BaseException, table: Any, key: Any, source: Any = None
     place = _place(table, key)
     if not place and source is None and thread.source is None:
         return  # the traceback leads from the user's line to a rule of primax
-    if not place and isinstance(error, MissingRuleError | RuleError):
+    if not place and (isinstance(error, MissingRuleError | RuleError) or user_line(source) in str(error)):
         return
     at = place and f" ({place})"
     itself = f"; does that rule bind {name_of_key(key)} itself?" if isinstance(error, RecursionError) and place else ""

@@ -14,7 +14,7 @@ from primax import lax
 from primax import numpy as pnp
 from primax.extend import dtypes
 from primax.extend.core import Array, get_aval
-from primax.extend.provisional.arguments import among, numpy_dtype, sequence
+from primax.extend.provisional.arguments import among, numpy_dtype, rename, sequence
 from primax.extend.provisional.typing import ArrayLike, DotDimensionNumbers, DTypeLike
 from primax.numpy.promotion import promote
 from primax.plugins.custom_derivatives import custom_vjp
@@ -179,6 +179,7 @@ def _scaled_bwd(configs: Any, dtype: Any, residuals: Any, ct: Any) -> tuple[Any,
 
 
 _scaled.defvjp(_scaled_fwd, _scaled_bwd)
+rename(_scaled.fun, "scaled_dot_general")
 
 
 def _arranged(x: Any, contracted: Any, batch: Any) -> tuple[Any, tuple[int, ...], tuple[int, ...]]:

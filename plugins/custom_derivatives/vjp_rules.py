@@ -15,6 +15,7 @@ from primax.extend.held_programs import checked_types
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.avals import is_void
 from primax.extend.provisional.sharding import axes_of_dims, cotangent_like, keep_vma
+from primax.extend.provisional.tracing import user_line
 from primax.extend.rule_types import Table
 from primax.plugins.custom_derivatives.calls import (
     Batch,
@@ -155,11 +156,11 @@ def _narrowed(params: dict[str, Any], kept: Sequence[bool], out_avals: Sequence[
     return {**params, "fwd": forward, "bwd": backward}
 
 
-def _refuse(name: str) -> TypeError:
+def _refuse(name: str, source: Any = None) -> TypeError:
     return TypeError(
         f"can't apply forward-mode autodiff (jvp) to a custom_vjp function: {name} has a backward rule (custom_vjp), "
-        "but no forward-mode derivative (jvp, jacfwd, linearize); "
-        "use custom_jvp, which gives both modes, or reverse mode (grad, vjp, jacrev)"
+        "but no forward-mode derivative (jvp, jacfwd, linearize); use reverse mode (grad, vjp, jacrev), or custom_jvp, "
+        f"which gives both modes; {name} is called at {user_line(source)}"
     )
 
 
@@ -219,7 +220,7 @@ def _lin_batch(
 
 @mlir.physical_lowering
 def _lin_lowering(ctx: mlir.LoweringRuleContext, *args: Any, name: str, **params: Any) -> NoReturn:
-    raise _refuse(name)
+    raise _refuse(name, ctx.source_info)
 
 
 RULES: Table = {
