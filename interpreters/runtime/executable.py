@@ -42,15 +42,14 @@ class Executable:
       extended: the types of its results, if some have extended dtypes.
       agree: compares the program with those of the other processes before its first run; None for a single process.
       calls_python: whether it runs on one device and would be plain without its callbacks.
-      communicates: whether devices wait for each other that share this process's threads, so that few may run at once.
-      plain: whether jaxlib may run it: no effects, other code or waiting devices, only values on the device.
+      most_pending: the number of such programs that may be pending; None if any number may.
+      plain: whether it has no effects, calls no other code, and takes and returns only values on the device.
     """
 
     __slots__ = (
         "__weakref__",
         "agree",
         "calls_python",
-        "communicates",
         "consts",
         "extended",
         "failures",
@@ -60,12 +59,12 @@ class Executable:
         "in_shardings",
         "keepalives",
         "kept",
+        "most_pending",
         "ordered",
         "out_avals",
         "out_shardings",
         "plain",
         "site",
-        "unordered",
         "void",
         "xla",
     )
@@ -100,11 +99,11 @@ class Executable:
             for committed in (False, True)
         }
         self.ordered = module.ordered_effects
-        self.unordered = bool(closed.effects) and len(self.ordered) < len(closed.effects)
         self.has_tokens = bool(closed.effects)
+        is_unordered = len(self.ordered) < len(closed.effects)
+        self.most_pending = _MOST_COMMUNICATING if _communicates(site, xla) else _MOST_PENDING if is_unordered else None
         on_device = not self.void and not any(map(_is_void, self.in_avals))
-        self.communicates = _communicates(site, xla)
-        silent = on_device and not closed.effects and not module.calls_foreign and not self.communicates
+        silent = on_device and not closed.effects and not module.calls_foreign
         self.plain = silent and not module.host_callbacks
         self.calls_python = silent and bool(module.host_callbacks) and len(site.devices) == 1
 
@@ -153,9 +152,20 @@ class Executable:
         return [np.zeros(aval.shape, float0) if _is_void(aval) else x for aval, x in pairs]
 
     def _run(self, buffers: list[Any], handlers: list[Any]) -> list[Array]:
-        if self.has_tokens or self.communicates:
+        if self.has_tokens:
             return run_with_effects(self, buffers, handlers)
-        return [Array(b) for b in self.xla.execute_sharded(buffers).consume_with_handlers(handlers)]
+        return [Array(b) for b in self.execute_sharded(buffers).consume_with_handlers(handlers)]
+
+    def execute_sharded(self, buffers: list[Any]) -> Any:
+        """Start the program on buffers, and wait for the oldest if too many like it are pending; jaxlib's results."""
+        most = self.most_pending
+        results = self.xla.execute_sharded(buffers, with_tokens=most is not None)
+        if most is not None:
+            pending = runtime_tokens.unordered
+            pending.append(results.consume_token())
+            while len(pending) > most:
+                pending.popleft().block_until_ready()
+        return results
 
 
 def _await(outs: list[Array]) -> None:
@@ -223,7 +233,7 @@ _COLLECTIVES = ("all-gather", "all-reduce", "all-to-all", "collective-", "reduce
 
 
 def _communicates(site: DeviceAssignment, xla: Any) -> bool:
-    """Whether devices of a program wait for each other, each on a thread of the pool that all CPUs of a process share."""
+    """Whether devices of a program wait for each other, each on a thread of the pool of all CPUs of the process."""
     if len(site.devices) == 1 or site.devices[0].platform != "cpu" or len(xla.local_devices()) == 1:
         return False
     text = xla.hlo_modules()[0].to_string()
@@ -246,18 +256,11 @@ runtime_tokens = RuntimeTokens()
 
 
 def run_with_effects(executable: Executable, buffers: list[Any], handlers: list[Any]) -> list[Array]:
-    """Run a program after the earlier effects that it must follow, and record its own; wait if too many are pending."""
+    """Run a program after the earlier effects that it must follow, and record its own."""
     device = executable.site.devices[0]
     tokens = [_token(effect, device) for effect in executable.ordered]
     all_handlers = [*(_token_handler(device) for _ in tokens), *handlers]
-    counted = executable.unordered or executable.communicates
-    results = executable.xla.execute_sharded([*tokens, *buffers], with_tokens=counted)
-    outs = results.consume_with_handlers(all_handlers)
-    if counted:
-        pending = runtime_tokens.unordered
-        pending.append(results.consume_token())
-        while len(pending) > (_MOST_COMMUNICATING if executable.communicates else _MOST_PENDING):
-            pending.popleft().block_until_ready()
+    outs = executable.execute_sharded([*tokens, *buffers]).consume_with_handlers(all_handlers)
     for effect, token in zip(executable.ordered, outs, strict=False):
         runtime_tokens.ordered[effect, device] = token
     return [Array(b) for b in outs[len(tokens) :]]
