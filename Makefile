@@ -19,7 +19,7 @@ help:
 	@echo "make notebooks        write Jupyter notebooks of some pages to build/notebooks"
 	@echo "make docs             build the documentation in build/site; a broken link, or a public name without a page, fails"
 	@echo "make docs-serve       show the documentation at localhost:8000, with each change of docs/ as it is saved"
-	@echo "make demo-for-jax     run a neural ODE in Diffrax and a regression in NumPyro without jax; needs a package index"
+	@echo "make demo-for-jax     run programs of Flax, Diffrax and NumPyro without jax; needs a package index"
 	@echo "make test             run the tests and doctests, then the tests in 64 bits"
 	@echo "make test-slow        run the tests that need a package index or more than 20 seconds, and all others in random order"
 	@echo "make costs            run the tests and write down in tests/README.md what processor time and memory they take"
@@ -62,7 +62,7 @@ gallery: demo
 
 demo-for-jax: $(VENV)/.for-jax
 	mkdir -p report
-	for example in neural_ode launches; do \
+	for example in flax_nnx neural_ode launches; do \
 	  $(VENV)/for-jax/bin/python -m primax as-jax examples/for_jax/$$example.py --out report/$$example.png || exit 1; \
 	done
 

@@ -95,7 +95,10 @@ def test_an_application_is_one_short_file(name: str) -> None:
     assert len((EXAMPLES / name).read_text(encoding="utf-8").splitlines()) < 80
 
 
-@pytest.mark.parametrize("name", ["neural_ode.py", "launches.py"])
+FOR_JAX = ["flax_nnx.py", "launches.py", "neural_ode.py"]
+
+
+@pytest.mark.parametrize("name", FOR_JAX)
 def test_what_programs_for_jax_use_is_there(name: str) -> None:
     text = (EXAMPLES / "for_jax" / name).read_text(encoding="utf-8")
     paths = {use.path for use in uses_of(ast.parse(text))}
@@ -110,12 +113,15 @@ def test_packages_for_jax_are_named_apart_from_what_they_need() -> None:
         for name in ("packages.txt", "requirements.txt")
     )
     imported = set()
-    for name in ("neural_ode.py", "launches.py"):
+    for name in FOR_JAX:
         for node in ast.walk(ast.parse((EXAMPLES / "for_jax" / name).read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 imported |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported.add(node.module.partition(".")[0])
     assert not packages & others
-    assert imported - packages - set(sys.stdlib_module_names) - {"jax", "numpy"} == {"matplotlib"} <= others
+    assert imported - packages - set(sys.stdlib_module_names) - {"jax", "numpy"} == {"matplotlib", "sklearn"}
+    assert {"matplotlib", "scikit-learn"} <= others
 
 
 @pytest.mark.slow
