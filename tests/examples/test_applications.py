@@ -124,6 +124,13 @@ def test_packages_for_jax_are_named_apart_from_what_they_need() -> None:
     assert {"matplotlib", "scikit-learn"} <= others
 
 
+@pytest.mark.parametrize("page, name", [("flax.md", "flax_nnx.py"), ("diffrax.md", "neural_ode.py")])
+def test_pages_show_whole_programs_for_jax(page: str, name: str) -> None:
+    shown = (ROOT / "docs" / "gallery" / page).read_text(encoding="utf-8")
+    program = (EXAMPLES / "for_jax" / name).read_text(encoding="utf-8")
+    assert f'```py title="{name}"\n{program}```\n' in shown
+
+
 @pytest.mark.slow
 def test_the_pictures_of_the_gallery_are_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
