@@ -248,7 +248,12 @@ def test_distributions_use_their_key_once(name):
     draw = getattr(random, name)
     with px.debug_key_reuse(True):
         draw(random.key(0), *DISTRIBUTIONS[name])
-        px.jit(lambda k: draw(k, *DISTRIBUTIONS[name]))(random.key(0))
+
+
+@pytest.mark.parametrize("name", ["choice", "permutation", "triangular"])
+def test_distributions_in_programs_use_their_key_once(name):
+    with px.debug_key_reuse(True):
+        px.jit(lambda k: getattr(random, name)(k, *DISTRIBUTIONS[name]))(random.key(0))
 
 
 def test_elements_that_end_a_loop_apart_use_their_keys_once():

@@ -113,7 +113,7 @@ def test_types_that_tell_nothing_change_no_values(mesh, name):
     np.testing.assert_allclose(*grads, rtol=1e-4, atol=1e-5)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_random_programs_of_parts_equal_those_of_wholes(data):
     """Programs that communicate only by sums are those of one device, to second order, mapped or not."""
