@@ -221,7 +221,7 @@ def _integrate(
     constant = [(*(zeros_like(y) for _ in range(4)), y) for y in ys]
 
     def until(carry: Any, target: Any) -> tuple[Any, Any]:
-        def goes_on(state: Any) -> Array:
+        def condition(state: Any) -> Array:
             i, (_, _, t, dt, _, _) = state
             return (t < target) & (i < mxstep) & (dt > 0)
 
@@ -236,7 +236,7 @@ def _integrate(
             dt = clip(_next_step(dt, ratio), 0.0, hmax).astype(times.dtype)
             return i + 1, (ys, fs, t, dt, before, quartics)
 
-        _, carry = while_loop(goes_on, attempt, (0.0, carry))
+        _, carry = while_loop(condition, attempt, (0.0, carry))
         _, _, t, _, before, quartics = carry
         part = (target - before) / where(t == before, 1.0, t - before)
         values = [functools.reduce(lambda total, c: _moved(total, part) + c, quartic) for quartic in quartics]

@@ -22,10 +22,10 @@ def params_key(params: dict[str, Any]) -> Any:
     kinds = tuple(map(type, values))
     if kinds in _plain:
         return (*params, *values), kinds
-    if kinds in _plain_but_for_tuples:
+    if kinds in _plain_except_tuples:
         for x in values:
             if type(x) is tuple and _nested.get(id(x)) is not x and not _unlike_others(map(type, x)):
-                if not _nests_such(x):
+                if not _has_distinct_kinds(x):
                     break
                 if len(_nested) >= _MOST:
                     _nested.clear()
@@ -34,7 +34,7 @@ def params_key(params: dict[str, Any]) -> Any:
             return (*params, *values), kinds
     read = tuple(map(exact, values))
     if all(kind is tuple or _readers.get(kind, exact) is None for kind in kinds):
-        known = _plain_but_for_tuples if tuple in kinds else _plain
+        known = _plain_except_tuples if tuple in kinds else _plain
         if len(known) >= _MOST:
             known.clear()
         known.add(kinds)
@@ -60,7 +60,7 @@ def equal_is_same(x: Any) -> bool:
     """Whether all equal values of the same type are exactly the same value; False for 0.0, which equals -0.0."""
     kind = type(x)
     if kind is tuple:
-        return _nests_such(x)
+        return _has_distinct_kinds(x)
     if kind is float or kind is complex:
         return bool(x.real != 0 and (kind is float or x.imag != 0))
     return exact(x) is x
@@ -70,11 +70,11 @@ def equal_is_same(x: Any) -> bool:
 _UNLIKE_OTHERS = frozenset({int, str, type(None), FunctionType, BuiltinFunctionType, pytree.PyTreeDef, PjitFunction})
 _unlike_others = _UNLIKE_OTHERS.issuperset
 _MOST = 4096
-# Tuples of the types of parameters that need no other keys than types and `==`; for the second set, `_nests_such` must
-# hold for each parameter that is a tuple.
+# Tuples of the types of parameters that need no other keys than types and `==`; for the second set, `_has_distinct_kinds`
+# must hold for each parameter that is a tuple.
 _plain: set[tuple[type, ...]] = set()
-_plain_but_for_tuples: set[tuple[type, ...]] = set()
-_nested: dict[int, tuple[Any, ...]] = {}  # tuples for which `_nests_such` holds, by identity
+_plain_except_tuples: set[tuple[type, ...]] = set()
+_nested: dict[int, tuple[Any, ...]] = {}  # tuples for which `_has_distinct_kinds` holds, by identity
 _readers: dict[type, Callable[[Any], Any] | None] = {}
 
 
@@ -100,12 +100,12 @@ def _is_generated(method: Any) -> bool:
     return getattr(getattr(method, "__code__", None), "co_filename", "") == "<string>"
 
 
-def _nests_such(x: tuple[Any, ...]) -> bool:
+def _has_distinct_kinds(x: tuple[Any, ...]) -> bool:
     """Whether a tuple has only values of `_UNLIKE_OTHERS` types, partial functions, and such tuples."""
     for value in x:
         kind = type(value)
         if kind is tuple:
-            if not _nests_such(value):
+            if not _has_distinct_kinds(value):
                 return False
         elif kind not in _UNLIKE_OTHERS and not (issubclass(kind, partial) and kind.__eq__ == object.__eq__):
             return False

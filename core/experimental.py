@@ -9,7 +9,7 @@ from primax.core.caller import author
 from primax.core.errors import ExperimentalWarning
 
 accepted_by: set[tuple[str, str]] = set()  # plugins or modules, each with a feature
-_told: set[str] = set()
+_warned: set[str] = set()
 
 
 def experimental(what: str, plugin: str | None, accepted: bool) -> None:
@@ -17,8 +17,8 @@ def experimental(what: str, plugin: str | None, accepted: bool) -> None:
     who = author()
     if accepted:
         accepted_by.add((plugin or who.module, what))
-    elif who.module == "__main__" and what not in _told:
-        _told.add(what)
+    elif who.module == "__main__" and what not in _warned:
+        _warned.add(what)
         with suppress(ExperimentalWarning):  # with `-W error`
             text = f"{what} are experimental: they may change in any release of primax without an earlier warning"
             warnings.warn(f"{text}; experimental=True accepts this", ExperimentalWarning, stacklevel=who.level)

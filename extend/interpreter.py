@@ -315,31 +315,31 @@ class Interpreter:
             )
         return self._joined([functions[i](*values) for i in chosen])
 
-    def loop(self, goes_on: ClosedJaxpr | Rule, body: ClosedJaxpr | Rule, carry: Sequence[Any]) -> list[Any]:
+    def loop(self, condition: ClosedJaxpr | Rule, body: ClosedJaxpr | Rule, carry: Sequence[Any]) -> list[Any]:
         """Interpret a loop that runs while a condition holds. For `interpret` rules.
 
         With `join`, the result stands for the carry after any number of rounds after which the loop may end. The first
         `rounds` rounds are interpreted one by one as long as the condition surely holds.
 
         Args:
-          goes_on: a program, or function, from the values of the carry to a list with that of the condition.
+          condition: a program, or function, from the values of the carry to a list with one value, whether to continue.
           body: a program, or function, from the values of the carry to those after a round.
           carry: the values at the start.
 
         Raises:
           RuntimeError: the values at the head of the loop do not settle; `widen` must see to it.
         """
-        condition, step = self._function(goes_on), self._function(body)
+        holds, step = self._function(condition), self._function(body)
         if not self.is_abstract:
             start = list(map(self.uniform, carry))
             return list(
                 _construct("while_loop")(
-                    lambda xs: self.primal(condition(*xs)[0]), lambda xs: list(map(self.uniform, step(*xs))), start
+                    lambda xs: self.primal(holds(*xs)[0]), lambda xs: list(map(self.uniform, step(*xs))), start
                 )
             )
         carry, ends = list(carry), []
         for done in count():
-            chosen = self.possible(condition(*carry)[0], 2)
+            chosen = self.possible(holds(*carry)[0], 2)
             if 0 in chosen:
                 ends.append(carry)
             if 1 not in chosen:

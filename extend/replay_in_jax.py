@@ -277,13 +277,13 @@ class Replay:
         ends = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
         cond_consts, body_consts, start = values[: ends[0]], values[ends[0] : ends[1]], values[ends[1] :]
 
-        def goes_on(carry: list[Any]) -> Any:
+        def condition(carry: list[Any]) -> Any:
             return self(params["cond_jaxpr"], [*cond_consts, *carry])[0]
 
         def body(carry: list[Any]) -> list[Any]:
             return self(params["body_jaxpr"], [*body_consts, *carry])
 
-        return self.jax.lax.while_loop(goes_on, body, start)  # type: ignore[no-any-return]
+        return self.jax.lax.while_loop(condition, body, start)  # type: ignore[no-any-return]
 
     def _debug_callback(self, eqn: JaxprEqn, values: list[Any]) -> Sequence[Any]:
         params = eqn.params

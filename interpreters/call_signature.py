@@ -172,10 +172,10 @@ class StaticArguments:
             except TypeError:
                 if any_value:
                     return dynamic, kwargs, Unhashable(static, static_kwargs)
-                instead = "an argument that is not static" if hasattr(value, "dtype") else "a tuple instead"
+                instead = "it as an argument that is not static" if hasattr(value, "dtype") else "a tuple instead"
                 raise ValueError(
-                    f"{function}: static argument {where!r} must be hashable, got {value!r} of type "
-                    f"{type(value).__name__}. Non-hashable static arguments are not supported: pass {instead}"
+                    f"{function}: Non-hashable static arguments are not supported, got {value!r} of type "
+                    f"{type(value).__name__} as argument {where!r}; pass {instead}"
                 ) from None
         return dynamic, kwargs, Static(static, static_kwargs)
 
@@ -186,7 +186,7 @@ class StaticArguments:
                 return False
         return not kwargs or all(equal_is_same(kwargs[name]) for name in self.names & kwargs.keys())
 
-    def told_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    def wrapped(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The arguments of a call, static ones wrapped: jaxlib does not distinguish equal values of the same type.
 
         Raises:
@@ -199,8 +199,8 @@ class StaticArguments:
         return exact, {name: Exact(x) if name in self.names else x for name, x in kwargs.items()} if kwargs else kwargs
 
     @staticmethod
-    def as_given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The original arguments of a call, from the result of `told_apart`."""
+    def unwrapped(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The original arguments of a call, from the result of `wrapped`."""
         return tuple([x.value if type(x) is Exact else x for x in args]), {
             name: x.value if type(x) is Exact else x for name, x in kwargs.items()
         }

@@ -76,6 +76,6 @@ def _unfinished(pair: Any) -> Array:
 def _step(pair: Any) -> tuple[Any, Any]:
     x, y = pair
     zero = zeros_like(y)
-    goes_on = ne_p.bind(y, zero)
-    rest = rem_p.bind(x, choose(goes_on, y, zero + 1))
-    return choose(goes_on, y, x), choose(goes_on, rest, zero)
+    is_nonzero = ne_p.bind(y, zero)
+    rest = rem_p.bind(x, choose(is_nonzero, y, zero + 1))
+    return choose(is_nonzero, y, x), choose(is_nonzero, rest, zero)

@@ -88,7 +88,7 @@ def _line_search(function: Any, x: Any, direction: Any, value: Any, grad: Any, f
         new_value, new_grad = function(x + step * direction)
         return new_value, new_grad, new_grad @ direction
 
-    def goes_on(search: _Search) -> Array:
+    def condition(search: _Search) -> Array:
         return ~search.done & ~search.stuck & (search.count < most)
 
     def attempt(search: _Search) -> _Search:
@@ -121,7 +121,7 @@ def _line_search(function: Any, x: Any, direction: Any, value: Any, grad: Any, f
     start = zero, value, slope
     no = pnp.asarray(False)
     search = _Search(first, start, start, no, no, no, (zero, value, grad), pnp.asarray(0, np.int32))
-    return lax.while_loop(goes_on, attempt, search)
+    return lax.while_loop(condition, attempt, search)
 
 
 def _choose(condition: Any, one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -162,7 +162,7 @@ def _minimize(
     def size(grad: Any) -> Array:
         return pnp.linalg.norm(grad, ord=norm)
 
-    def goes_on(state: _State) -> Array:
+    def condition(state: _State) -> Array:
         return (state.status == -1) & (state.steps < maxiter)
 
     def step(state: _State) -> _State:
@@ -183,7 +183,7 @@ def _minimize(
     value, grad = function(x0)
     status = pnp.where(size(grad) < gtol, 0, pnp.where(pnp.isfinite(value), -1, 4)).astype(np.int32)
     one, zero = pnp.asarray(1, np.int32), pnp.asarray(0, np.int32)
-    state: _State = lax.while_loop(goes_on, step, _State(x0, value, grad, memory, one, zero, status))
+    state: _State = lax.while_loop(condition, step, _State(x0, value, grad, memory, one, zero, status))
     return state._replace(status=pnp.where(state.status == -1, 1, state.status))
 
 

@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         make_jaxpr(function)(*structs)
     except Exception as error:
-        fail("draw", f"{arguments.function} raised {_told(error)}")
+        fail("draw", f"{arguments.function} raised {_summary(error)}")
         return 1
     try:
         picture = drawing.visualize(function, *structs, depth=arguments.depth, limit=arguments.limit)
@@ -96,7 +96,7 @@ def _function(path: str) -> Callable[..., Any]:
     try:
         value: Any = import_module(module_name)
     except (Exception, SystemExit) as error:  # of any kind, from the user's module
-        raise UsageError(f"module {module_name!r} cannot be imported:\n  {_told(error)}") from error
+        raise UsageError(f"module {module_name!r} cannot be imported:\n  {_summary(error)}") from error
     for part in name.split("."):
         if not hasattr(value, part):
             raise UsageError(f"{module_name!r} has no {name!r}{similar(part, dir(value))}")
@@ -107,7 +107,7 @@ def _function(path: str) -> Callable[..., Any]:
     return function
 
 
-def _told(error: BaseException) -> str:
+def _summary(error: BaseException) -> str:
     """The class and the first line of an error, and the last line of the user's code that was running."""
     message = str(error).partition("\n")[0]
     frames = import_module("traceback").extract_tb(error.__traceback__)

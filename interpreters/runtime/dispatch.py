@@ -124,7 +124,7 @@ def fast_function(
         epoch_before = epoch.value
         try:
             if has_static:
-                args, kwargs = static.as_given(args, kwargs)
+                args, kwargs = static.unwrapped(args, kwargs)
             if donation is not None:  # the program may delete the arguments
                 place = direct.locate(args, kwargs)
             outcome = miss(*args, **kwargs)
@@ -176,7 +176,7 @@ def fast_function(
         keywords = kwargs
         if not static.equal_are_same(args, kwargs):
             try:
-                distinct, keywords = static.told_apart(args, kwargs)
+                distinct, keywords = static.wrapped(args, kwargs)
             except TypeError:
                 return miss(*args, **kwargs)[0]  # names the value without a hash
         try:

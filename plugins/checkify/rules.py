@@ -228,7 +228,7 @@ def _while(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]:
     def tested(state: Any, carry: Any) -> tuple[list[Any], list[Any]]:
         return checker.run(test, state, [*values[:first], *carry])
 
-    def goes_on(carry: Any) -> Any:
+    def condition(carry: Any) -> Any:
         return carry[2]
 
     def turn(carry: Any) -> tuple[Any, Any, Any]:
@@ -238,7 +238,7 @@ def _while(checker: Checker, eqn: core.JaxprEqn, *values: Any) -> list[Any]:
 
     start = list(values[second:])
     state, (more,) = tested(list(checker.state), start)
-    checker.state, outs, _ = while_loop(goes_on, turn, (state, start, more))
+    checker.state, outs, _ = while_loop(condition, turn, (state, start, more))
     return outs
 
 

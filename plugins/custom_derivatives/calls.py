@@ -44,7 +44,7 @@ def as_operands(args: Sequence[Any]) -> list[Any]:
 _NUMBERS = frozenset((bool, int, float, complex))
 
 
-def is_handed_on(x: Any) -> bool:
+def is_forwarded(x: Any) -> bool:
     """Whether a result is a value of an inner transformation, which the function closed over and returned unchanged.
 
     Such a value keeps its own derivative, and the rule does not apply to it.
@@ -82,7 +82,7 @@ def staging_rule(primitive: core.Primitive, narrowed: Callable[..., dict[str, An
     def stage_call(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
         call, name = params["call_jaxpr"], params["name"]
         consts: list[Any] = []
-        handed_on: dict[int, Any] = {}
+        forwarded: dict[int, Any] = {}
         if not isinstance(call, core.ClosedJaxpr):
             closed = core.trace_to_jaxpr(call, [core.get_aval(x) for x in args], name, "the tracing")
             for effect in closed.effects:
@@ -92,12 +92,12 @@ def staging_rule(primitive: core.Primitive, narrowed: Callable[..., dict[str, An
                         "primax.extend.effects.custom_derivatives_allowed_effects.add_type("
                         f"{type(effect).__name__}) allows it"
                     )
-            closed, handed_on = _without_handed_on(_without_unused(closed))
-            if handed_on:
-                count = len(handed_on) + len(closed.jaxpr.outvars)
+            closed, forwarded = _without_forwarded(_without_unused(closed))
+            if forwarded:
+                count = len(forwarded) + len(closed.jaxpr.outvars)
                 aval_of = iter(closed.out_avals)
-                kept = [i not in handed_on for i in range(count)]
-                avals = [next(aval_of) if k else core.get_aval(handed_on[i]) for i, k in enumerate(kept)]
+                kept = [i not in forwarded for i in range(count)]
+                avals = [next(aval_of) if k else core.get_aval(forwarded[i]) for i, k in enumerate(kept)]
                 params = narrowed(params, kept, avals)
             consts = closed.consts
             for x in consts:
@@ -106,7 +106,7 @@ def staging_rule(primitive: core.Primitive, narrowed: Callable[..., dict[str, An
             call = core.ClosedJaxpr(convert_constvars_jaxpr(closed.jaxpr))
         params = {**params, "call_jaxpr": call, "num_consts": params["num_consts"] + len(consts)}
         outs = iter(trace.add_eqn(primitive, [*consts, *args], call.out_avals, params, call.effects))
-        return [handed_on[i] if i in handed_on else next(outs) for i in range(len(handed_on) + len(call.out_avals))]
+        return [forwarded[i] if i in forwarded else next(outs) for i in range(len(forwarded) + len(call.out_avals))]
 
     return stage_call
 
@@ -122,19 +122,19 @@ def _without_unused(closed: core.ClosedJaxpr) -> core.ClosedJaxpr:
     return core.ClosedJaxpr(jaxpr.replace(constvars=[v for v, _ in pairs]), [x for _, x in pairs])
 
 
-def _without_handed_on(closed: core.ClosedJaxpr) -> tuple[core.ClosedJaxpr, dict[int, Any]]:
+def _without_forwarded(closed: core.ClosedJaxpr) -> tuple[core.ClosedJaxpr, dict[int, Any]]:
     """A program without results that are closed-over tracers, and these tracers by position."""
     jaxpr = closed.jaxpr
     tracers = {v: x for v, x in zip(jaxpr.constvars, closed.consts, strict=True) if isinstance(x, core.Tracer)}
-    handed_on = {i: tracers[v] for i, v in enumerate(jaxpr.outvars) if not isinstance(v, core.Literal) and v in tracers}
-    if not handed_on:
-        return closed, handed_on
-    outvars = [v for i, v in enumerate(jaxpr.outvars) if i not in handed_on]
+    forwarded = {i: tracers[v] for i, v in enumerate(jaxpr.outvars) if not isinstance(v, core.Literal) and v in tracers}
+    if not forwarded:
+        return closed, forwarded
+    outvars = [v for i, v in enumerate(jaxpr.outvars) if i not in forwarded]
     needed = {v for eqn in jaxpr.eqns for v in eqn.invars if not isinstance(v, core.Literal)}
     needed.update(v for v in outvars if not isinstance(v, core.Literal))
     pairs = [(v, x) for v, x in zip(jaxpr.constvars, closed.consts, strict=True) if v in needed]
     narrow = jaxpr.replace(constvars=[v for v, _ in pairs], outvars=outvars)
-    return core.ClosedJaxpr(narrow, [x for _, x in pairs]), handed_on
+    return core.ClosedJaxpr(narrow, [x for _, x in pairs]), forwarded
 
 
 def call_close_over(args: Any, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -181,7 +181,7 @@ class Batch:
         self.call = call
         self.dims = list(dims)
         self.batched: bool | None = True if any(d is not None for d in dims) else None
-        self.handed_on: list[bool] = []
+        self.forwarded: list[bool] = []
 
     @property
     def is_needed(self) -> bool:
@@ -196,16 +196,16 @@ class Batch:
 
     def out_dims(self, outs: Sequence[Any]) -> list[int | None]:
         """The batch axes of the results of the whole batch."""
-        return [None if is_handed_on(x) else self.out_dim for x in outs]
+        return [None if is_forwarded(x) else self.out_dim for x in outs]
 
     def ct_dims(self, cts: Sequence[Any]) -> list[int | None]:
         """The batch axes of the cotangents of these results."""
-        return [None if handed_on else self.out_dim for handed_on in self.handed_on or [False] * len(cts)]
+        return [None if forwarded else self.out_dim for forwarded in self.forwarded or [False] * len(cts)]
 
     def function(self, *values: Any) -> list[Any]:
         """The call for the whole batch."""
         outs, dims = self.run(lambda *xs: evaluate(self.call, xs), values, self.dims)
-        self.handed_on = list(map(is_handed_on, outs))
+        self.forwarded = list(map(is_forwarded, outs))
         return self.placed(outs, dims)
 
     def run(self, fun: Any, values: Sequence[Any], dims: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -223,7 +223,7 @@ class Batch:
                 "itself does not depend on it; pass the value as an argument of the function"
             )
         pairs = zip(values, dims, strict=True)
-        return [x if is_handed_on(x) else batching.stacked(self.axis, x, d, self.out_dim) for x, d in pairs]
+        return [x if is_forwarded(x) else batching.stacked(self.axis, x, d, self.out_dim) for x, d in pairs]
 
 
 def interpret_call(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:

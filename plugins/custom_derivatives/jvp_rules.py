@@ -20,7 +20,7 @@ from primax.plugins.custom_derivatives.calls import (
     call_transpose,
     in_place,
     interpret_call,
-    is_handed_on,
+    is_forwarded,
     refuse_closed_over,
     staging_rule,
 )
@@ -33,7 +33,7 @@ def _jvp(primals: Any, tangents: Any, *, jvp: Any, name: str, num_consts: int, *
     refuse_closed_over(name, primals[:num_consts], tangents[:num_consts])
     outs, out_tangents = jvp(as_operands(primals[num_consts:]), tangents[num_consts:])
     pairs = zip(outs, out_tangents, strict=True)
-    return outs, [ad.Zero.from_primal_value(x) if is_handed_on(x) else _varying_with(x, t) for x, t in pairs]
+    return outs, [ad.Zero.from_primal_value(x) if is_forwarded(x) else _varying_with(x, t) for x, t in pairs]
 
 
 def _varying_with(x: Any, tangent: Any) -> Any:

@@ -27,7 +27,7 @@ from primax.plugins.custom_derivatives.calls import (
     call_transpose,
     in_place,
     interpret_call,
-    is_handed_on,
+    is_forwarded,
     refuse_closed_over,
     staging_rule,
 )
@@ -52,7 +52,7 @@ def _jvp(
         )
     )
     out_tangents = [ad.Zero(aval) if is_void(aval) else next(results) for aval in out_avals]
-    return outs, [ad.Zero(t.aval) if is_handed_on(x) else t for x, t in zip(outs, out_tangents, strict=True)]
+    return outs, [ad.Zero(t.aval) if is_forwarded(x) else t for x, t in zip(outs, out_tangents, strict=True)]
 
 
 def _batch(
@@ -84,7 +84,7 @@ def _batch(
         outs, out_dims = batch.run(run, primals, own)
         count = counts[0]
         residual_dims[:] = out_dims[count:]
-        batch.handed_on = list(map(is_handed_on, outs[:count]))
+        batch.forwarded = list(map(is_forwarded, outs[:count]))
         return batch.placed(outs[:count], out_dims[:count], residual_dims), outs[count:]
 
     outs = custom_vjp_call_p.bind(

@@ -64,7 +64,7 @@ class custom_partitioning:
         check_function("custom_partitioning", "fun", fun)
         self.fun = fun
         self.static_argnums = integers(listed(static_argnums), "custom_partitioning", "static_argnums")
-        self._told: dict[str, Any] | None = None
+        self._rules: dict[str, Any] | None = None
         shared = programs_of(fun)
         self._programs = new_programs() if shared is None else shared
         wraps(fun)(self)
@@ -122,7 +122,7 @@ class custom_partitioning:
                 "def_partition: sharding_rule must be a str, an SdyShardingRule, a function or None, got "
                 f"{sharding_rule!r}"
             )
-        self._told = {
+        self._rules = {
             "partition": partition,
             "propagate_user_sharding": propagate_user_sharding,
             "infer_sharding_from_operands": infer_sharding_from_operands,
@@ -133,7 +133,7 @@ class custom_partitioning:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         name = name_of(self.fun)
-        if self._told is None:
+        if self._rules is None:
             raise TypeError(f"custom_partitioning: {name} must have a partition, by def_partition, before it is called")
         args = resolve(self.fun, args, kwargs, f"custom_partitioning of {name}")
         static = tuple(i + len(args) if i < 0 else i for i in self.static_argnums)
@@ -168,7 +168,7 @@ class custom_partitioning:
             in_tree=in_tree,
             out_tree=program.out_tree,
             static_args=static_args,
-            **self._told,
+            **self._rules,
         )
         return tree.unflatten(program.out_tree, outs)
 

@@ -169,10 +169,10 @@ def _random_function(rng, depth):
     if kind == 4:
         most = rng.choice([3, 12])  # interpreted one by one, or until the bounds settle
 
-        def goes_on(state):
+        def condition(state):
             return (state[0] < most) & (state[1] < a)
 
-        return lambda x: px.lax.while_loop(goes_on, lambda s: (s[0] + 1, pnp.tanh(g(s[1]))), (0, x))[1]
+        return lambda x: px.lax.while_loop(condition, lambda s: (s[0] + 1, pnp.tanh(g(s[1]))), (0, x))[1]
 
     def step(carry, element):
         return f(pnp.clip(carry, -1, 1)) + element, g(carry) * element

@@ -17,7 +17,7 @@ def test_static_arguments_are_split_off_and_merged_again() -> None:
 
 
 def test_an_unhashable_static_argument_is_refused_by_position_and_type() -> None:
-    with pytest.raises(ValueError, match=r"f: static argument 0 must be hashable, got \[1\] of type list"):
+    with pytest.raises(ValueError, match=r"f: Non-hashable static arguments are not supported, got \[1\] of type list as argument 0"):
         StaticArguments((0,), ()).split(([1],), {}, "f")
 
 
@@ -30,9 +30,9 @@ def test_equal_static_arguments_of_different_types_have_different_records() -> N
 
 def test_told_apart_arguments_are_given_back() -> None:
     static = StaticArguments((0,), ("k",))
-    args, kwargs = static.told_apart((0.0, 2.0), {"k": -0.0, "x": 1.0})
-    assert args[0] != static.told_apart((-0.0, 2.0), {})[0][0]
-    assert static.as_given(tuple(args), kwargs) == ((0.0, 2.0), {"k": -0.0, "x": 1.0})
+    args, kwargs = static.wrapped((0.0, 2.0), {"k": -0.0, "x": 1.0})
+    assert args[0] != static.wrapped((-0.0, 2.0), {})[0][0]
+    assert static.unwrapped(tuple(args), kwargs) == ((0.0, 2.0), {"k": -0.0, "x": 1.0})
 
 
 @pytest.mark.parametrize("wrong", [1.5, "x", [0, None]])

@@ -87,7 +87,7 @@ def _constant(operator: Operator, b: Any) -> Operator:
 def _cg(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int) -> tuple[Any, Any, Any]:
     """M. R. Hestenes and E. Stiefel, "Methods of conjugate gradients for solving linear systems" (1952)."""
 
-    def goes_on(state: Any) -> Array:
+    def condition(state: Any) -> Array:
         _, r, _, _, k = state
         return (_square(r) > limit) & (k < maxiter)
 
@@ -102,14 +102,14 @@ def _cg(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int) -> t
 
     r = b - A(x)
     z = M(r)
-    x, r, _, _, k = lax.while_loop(goes_on, step, (x, r, _dot(r, z), z, 0))
+    x, r, _, _, k = lax.while_loop(condition, step, (x, r, _dot(r, z), z, 0))
     return x, r, k
 
 
 def _bicgstab(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int) -> tuple[Any, Any, Any]:
     """H. A. van der Vorst, "Bi-CGSTAB" (1992), with a preconditioner from the right."""
 
-    def goes_on(state: Any) -> Array:
+    def condition(state: Any) -> Array:
         _, _, r, _, _, _, _, broken, k = state
         return (_square(r) > limit) & (k < maxiter) & ~broken
 
@@ -135,7 +135,7 @@ def _bicgstab(A: Operator, b: Any, x: Any, M: Operator, limit: Any, maxiter: int
     r, one = b - A(x), pnp.ones((), b.dtype)
     zero = pnp.zeros_like(b)
     state = x, r, r, zero, one, (one, one), zero, pnp.asarray(False), 0
-    x, _, r, *_, k = lax.while_loop(goes_on, step, state)
+    x, _, r, *_, k = lax.while_loop(condition, step, state)
     return x, r, k
 
 
@@ -193,7 +193,7 @@ def _incremental_cycle(A: Operator, r: Any, restart: int, limit: Any) -> Array:
     turns = pnp.zeros((restart, 2), r.dtype)
     rhs = pnp.zeros(restart + 1, r.dtype).at[0].set(beta.astype(r.dtype))
 
-    def goes_on(state: Any) -> Array:
+    def condition(state: Any) -> Array:
         k, _, _, _, rhs = state
         rest = rhs[k]
         return (k < restart) & (pnp.real(rest * pnp.conj(rest)) > limit)
@@ -211,7 +211,7 @@ def _incremental_cycle(A: Operator, r: Any, restart: int, limit: Any) -> Array:
         h, rhs = _turned(h, k, c, s), _turned(rhs, k, c, s)
         return k + 1, V.at[:, k + 1].set(q), R.at[:, k].set(h), turns, rhs
 
-    k, V, R, _, rhs = lax.while_loop(goes_on, step, (0, V, R, turns, rhs))
+    k, V, R, _, rhs = lax.while_loop(condition, step, (0, V, R, turns, rhs))
     used = pnp.arange(restart) < k
     square = R[:restart]
     empty = used & (pnp.diagonal(square) == 0)
@@ -230,7 +230,7 @@ def _gmres(restart: int, incremental: bool) -> Callable[..., Any]:
         def preconditioned(v: Any) -> Array:
             return A(M(v))
 
-        def goes_on(state: Any) -> Array:
+        def condition(state: Any) -> Array:
             _, r, before, k = state
             rest = _square(r)
             return (rest > limit) & (k < maxiter) & (rest < before)
@@ -246,7 +246,7 @@ def _gmres(restart: int, incremental: bool) -> Callable[..., Any]:
 
         r = b - A(x)
         start = x, r, pnp.full((), np.inf, limit.dtype), 0
-        x, r, _, k = lax.while_loop(goes_on, step, start)
+        x, r, _, k = lax.while_loop(condition, step, start)
         return x, r, k
 
     return solve

@@ -51,7 +51,7 @@ def _scaled_series(above: tuple[Any, ...], below: tuple[Any, ...], x: Any, most:
     """The sum of `_series`, divided by a power of exp(_SHIFT) so that it stays in range, and the exponent."""
     least = epsilon(x) / 4
 
-    def goes_on(state: Any) -> Array:
+    def condition(state: Any) -> Array:
         k, term, total, _ = state
         return (k < most) & pnp.any(pnp.abs(term) * (1 + k) > least * pnp.abs(total))
 
@@ -69,7 +69,7 @@ def _scaled_series(above: tuple[Any, ...], below: tuple[Any, ...], x: Any, most:
         return k + 1, term * scale, total * scale, shifts + large.astype(x.dtype)
 
     one = pnp.ones_like(x)
-    _, _, total, shifts = lax.while_loop(goes_on, step, (pnp.zeros((), x.dtype), one, one, pnp.zeros_like(x)))
+    _, _, total, shifts = lax.while_loop(condition, step, (pnp.zeros((), x.dtype), one, one, pnp.zeros_like(x)))
     return total, shifts
 
 
@@ -80,8 +80,8 @@ def _kummer_polynomial(a: Any, b: Any, x: Any) -> Array:
         k, before, total = state
         after = ((2 * k + b - x) * total - k * before) / (b + k)
         after = pnp.where(pnp.abs(total) < np.inf, after, total)
-        goes_on = k < -a
-        return k + 1, pnp.where(goes_on, total, before), pnp.where(goes_on, after, total)
+        has_terms = k < -a
+        return k + 1, pnp.where(has_terms, total, before), pnp.where(has_terms, after, total)
 
     start = pnp.zeros((), x.dtype), pnp.zeros_like(x), pnp.ones_like(x)
     return lax.while_loop(lambda state: pnp.any(state[0] < -a), step, start)[2]

@@ -162,7 +162,7 @@ def default_platform() -> str:
     listed = config.platforms.value
     platform = _settled.get(listed)
     if platform is None:
-        platform = os.environ.get("PRIMAX_PLATFORM") or (listed or "").partition(",")[0].strip() or _first_that_works()
+        platform = os.environ.get("PRIMAX_PLATFORM") or (listed or "").partition(",")[0].strip() or _first_available()
         _settled[listed] = platform
     return platform
 
@@ -178,7 +178,7 @@ def default_backend() -> str:
     return str(client().platform)
 
 
-def _first_that_works() -> str:
+def _first_available() -> str:
     """The platform of the highest priority whose client can be created; warns about those that failed."""
     *preferred, last = _ranked()
     for name in preferred:

@@ -261,10 +261,10 @@ def initialize(
     for argument, value in timeouts:
         if not real_number(function, argument, value) > 0:
             raise ValueError(f"{function}: {argument} must be positive, got {value!r}")
-    told_address, count, index = _place(
+    coordinator, count, index = _place(
         function, coordinator_address, num_processes, process_id, cluster_detection_method
     )
-    address = split_address(function, "coordinator_address", told_address)
+    address = split_address(function, "coordinator_address", coordinator)
     bind = coordinator_bind_address or variable("COORDINATOR_BIND_ADDRESS")
     where = None if bind is None else split_address(function, "coordinator_bind_address", bind)
     ids = None
@@ -290,7 +290,7 @@ def initialize(
     versions = f"jaxlib {'.'.join(map(str, _jaxlib.release))}"
     links, service = meet(address, where, index, count, versions, float(initialization_timeout), start)
     client = _jaxlib.get_distributed_runtime_client(
-        told_address,
+        coordinator,
         index,
         init_timeout=begin,
         shutdown_timeout=at_end,

@@ -104,7 +104,7 @@ class Links:
             selector = selectors.DefaultSelector()
             for process, lines_of in lines.items():
                 selector.register(lines_of.socket, selectors.EVENT_READ, process)
-            threading.Thread(target=self._pass_on, args=(selector,), name="primax processes", daemon=True).start()
+            threading.Thread(target=self._forward, args=(selector,), name="primax processes", daemon=True).start()
         os.register_at_fork(after_in_child=self._drop)
 
     @property
@@ -169,7 +169,7 @@ class Links:
                 for message in messages or ():
                     self._note(message["process"], message["news"])
 
-    def _pass_on(self, selector: selectors.BaseSelector) -> None:
+    def _forward(self, selector: selectors.BaseSelector) -> None:
         """Receive the messages of the others in process 0, and forward them to all."""
         with selector:
             while self._lines:

@@ -302,7 +302,7 @@ def test_static_arguments_are_compared_exactly(ways):
         assert direct(ways, lambda value=value: f(value, x)).tolist() == [length + 4] * 2
         assert direct(ways, lambda value=value: f(value, x, kind=value)).tolist() == [2 * length] * 2
     for _ in range(2):
-        with pytest.raises(ValueError, match="must be hashable"):
+        with pytest.raises(ValueError, match="Non-hashable static"):
             f([1], x)
 
 
@@ -315,7 +315,7 @@ def test_a_static_argument_that_is_left_out_is_not_an_array(ways):
         assert f(x, 3).tolist() == [3, 3]
         assert f(x, 4).tolist() == [4, 4]
         assert f(x, n=5).tolist() == [5, 5]
-        with pytest.raises(ValueError, match="must be hashable"):
+        with pytest.raises(ValueError, match="Non-hashable static"):
             f(x, x)
 
 

@@ -58,11 +58,11 @@ def interpret(interpreter: Any, eqn: core.JaxprEqn, *values: Any) -> Any:
             may_go_on, lambda *carry: interpreter.interpret(eqn.params["body"], *consts, *carry), init
         )
 
-    def goes_on(carry: Any) -> Any:
+    def condition(carry: Any) -> Any:
         (holds,) = interpreter.interpret(eqn.params["cond"], *consts, *carry)
         return interpreter.primal(holds)
 
     def advance(carry: Any) -> Any:
         return list(map(interpreter.uniform, interpreter.interpret(eqn.params["body"], *consts, *carry)))
 
-    return bounded_while(goes_on, advance, list(map(interpreter.uniform, init)), eqn.params["max_steps"])
+    return bounded_while(condition, advance, list(map(interpreter.uniform, init)), eqn.params["max_steps"])

@@ -42,7 +42,7 @@ def run(*args: Any, cond: core.ClosedJaxpr, body: core.ClosedJaxpr, num_consts: 
     """The loop in operations of primax; the lowering is derived from it."""
     consts, init = sections(args, num_consts)
 
-    def goes_on(state: Any) -> Any:
+    def condition(state: Any) -> Any:
         step, carry = state
         (holds,) = core.eval_jaxpr(cond.jaxpr, cond.consts, *consts, *carry)
         return (step < max_steps) & holds
@@ -51,7 +51,7 @@ def run(*args: Any, cond: core.ClosedJaxpr, body: core.ClosedJaxpr, num_consts: 
         step, carry = state
         return step + 1, core.eval_jaxpr(body.jaxpr, body.consts, *consts, *carry)
 
-    return px.lax.while_loop(goes_on, advance, (np.int32(0), init))[1]
+    return px.lax.while_loop(condition, advance, (np.int32(0), init))[1]
 
 
 def impl(*args: Any, **params: Any) -> Any:
