@@ -84,7 +84,7 @@ class _Rules:
         if len(axes) > 1:
             lines = [f"  {argument(i)} of type {aval.str_short()} along axis {dim}" for i, aval, dim in mapped]
             raise ShardingTypeError(
-                "vmap: the mapped axes must be divided alike; primax.reshard brings one to the division of another:\n"
+                "vmap: all mapped axes must be divided along the same mesh axes; change one with primax.reshard:\n"
                 + "\n".join(lines)
             )
         (names,) = axes or {()}

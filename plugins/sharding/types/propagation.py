@@ -105,7 +105,7 @@ def _common(primitive: Any, avals: Sequence[Any]) -> AvalSharding:
     for other in others:
         if other.mesh is not first.mesh and other.mesh != first.mesh:
             raise ShardingTypeError(
-                f"{primitive}: operands must be divided along one mesh, got {_shown(avals)} over {first.mesh!r} and "
+                f"{primitive}: all operands must be on the same mesh, got {_shown(avals)} on {first.mesh!r} and "
                 f"{other.mesh!r}"
             )
     return first

@@ -564,7 +564,7 @@ def test_vmap_keeps_the_division_of_the_mapped_axis_in_programs_that_are_held(na
 
 def test_vmap_refuses_mapped_axes_that_are_not_divided_alike(mesh):
     x = placed(px, mesh, np.ones((8, 4), np.float32), "x")
-    with pytest.raises(ShardingTypeError, match="vmap: the mapped axes must be divided alike"):
+    with pytest.raises(ShardingTypeError, match="vmap: all mapped axes must be divided along the same mesh axes"):
         px.vmap(lambda a, b: a + b)(x, pnp.ones((8, 4)))
 
 
