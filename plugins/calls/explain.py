@@ -24,14 +24,26 @@ def explain_miss(name: str, signature: Signature, programs: Cache) -> None:
     line = user_line()
     calls = [
         key
-        for key in (*programs, *programs.older)
+        for key in (*programs.older, *programs)
         if isinstance(key, Signature) and key.transformation == signature.transformation
     ]
-    differences = [_differences(signature, earlier) for earlier in calls]
-    if differences:
-        _log.warning("%s is traced again at %s: %s", name, line, min(differences, key=len)[0])
-    else:
+    if not calls:
         _log.warning("%s is traced at %s: it is called for the first time", name, line)
+        return
+    nearest = min(reversed(calls), key=lambda earlier: _distance(signature, earlier))  # of equals the latest
+    first, *others = _differences(signature, nearest)
+    more = f"; and {len(others)} more differences" if others[1:] else "".join(f"; {other}" for other in others)
+    _log.warning("%s is traced again at %s: %s%s", name, line, first, more)
+
+
+def _distance(now: Signature, earlier: Signature) -> int:
+    """How unlike two calls are: the number of differences, where a leaf that only one has counts as four."""
+    new, old = (dict(zip(_paths(call.in_tree), call.avals, strict=True)) for call in (now, earlier))
+    count = 4 * len(new.keys() ^ old.keys()) + (now.in_tree != earlier.in_tree)
+    for path in new.keys() & old.keys():
+        a, b = new[path], old[path]
+        count += (a != b) + sum(getattr(a, part, 0) != getattr(b, part, 0) for part in ("shape", "ndim", "dtype"))
+    return count + sum(a != b for a, b in zip(now[3:], earlier[3:], strict=True))
 
 
 def _differences(now: Signature, earlier: Signature) -> list[str]:

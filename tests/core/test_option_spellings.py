@@ -232,6 +232,23 @@ def test_a_miss_of_the_cache_is_explained_in_one_line(first, second, difference,
     assert re.search(difference, again), again
 
 
+def test_a_miss_of_the_cache_is_compared_with_the_most_similar_earlier_call(caplog):
+    f = px.jit(lambda *args, flag=0: None, static_argnames="flag")
+    x, y = np.ones(3, np.float32), np.ones((3, 3), np.float32)
+    with px.explain_cache_misses(), caplog.at_level(logging.WARNING, "primax"):
+        for args in ((x, x), ({"a": x, "b": y},), (y, y), (x, x[:2]), ({"a": y},), (y, y[:2])):
+            f(*args)
+        f(y, y, flag=1)
+        f(1, 1)
+    of_y, of_part, of_dict, of_row, of_flag, of_ints = (text.partition(": ")[2] for text in caplog.messages[2:])
+    assert of_y.startswith("argument[0] is f32[3,3], earlier f32[3]; argument[1] is f32[3,3]")
+    assert of_part == "argument[1] is f32[2], earlier f32[3]"
+    assert of_dict.endswith("earlier PyTreeDef((({'a': *, 'b': *},), {}))")
+    assert of_row == "argument[1] is f32[2,3], earlier f32[3,3]"
+    assert of_flag == "the static arguments are flag=1, earlier none"
+    assert of_ints.count("earlier") == 2
+
+
 def test_an_option_that_changed_is_the_explanation(caplog):
     f = px.jit(lambda x: x)
     f(1.0)
