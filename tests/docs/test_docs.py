@@ -23,7 +23,7 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 @pytest.mark.skipif(config.enable_x64, reason="the documents show 32-bit results")
 def test_the_examples_of_a_document_run(path, monkeypatch):
-    monkeypatch.setattr(experimental, "_told", set())  # documents show what is told once in a process
+    monkeypatch.setattr(experimental, "_warned", set())  # documents show a warning that is given once in a process
     # Pages in folders, and the page on errors, show whole messages.
     whole = path.name == "errors.md" or path.parent not in (ROOT, ROOT / "docs")
     more = doctest.ELLIPSIS if whole else doctest.IGNORE_EXCEPTION_DETAIL
