@@ -210,6 +210,12 @@ def test_pictures_and_files_that_are_not_there_are_faults() -> None:
     assert len(list(checks.missing({"guide/a.md": text}))) == 2
 
 
+def test_an_entry_of_the_navigation_without_a_page_is_a_fault() -> None:
+    config = "nav:\n  - Home: index.md\n  - Guide:\n    - 1. jit: guide/jit.md\n"
+    assert list(checks.leading_nowhere(config, ["index.md", "guide/jit.md"])) == []
+    assert list(checks.leading_nowhere(config, ["index.md"])) == ["mkdocs.yml: guide/jit.md does not exist"]
+
+
 def test_links_to_files_outside_the_pages_stay_on_the_site() -> None:
     source = staging.DOCS / "guide" / "jit.md"
     files = staging.Files()

@@ -92,6 +92,17 @@ def missing(pages: Mapping[str, str | bytes]) -> Iterator[str]:
                 yield f"{page}: {target} does not exist"
 
 
+def leading_nowhere(config: str, pages: Iterable[str]) -> Iterator[str]:
+    """The entries of the navigation without a page, which the builder leaves out.
+
+    Args:
+      config: the text of mkdocs.yml.
+      pages: the paths of all pages.
+    """
+    for page in sorted({*re.findall(r": ([\w/.-]+\.md)$", config, re.MULTILINE)} - {*pages}):
+        yield f"mkdocs.yml: {page} does not exist"
+
+
 def undescribed(names: Iterable[str], pages: Iterable[str]) -> Iterator[str]:
     """The public names that no page has an anchor for."""
     anchors = {one or other for text in pages for one, other in _ANCHOR.findall(text)}

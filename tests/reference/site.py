@@ -52,7 +52,7 @@ def write(folder: Path, *, release: str | None = None) -> tuple[Path, list[str]]
     if release is not None:
         text = text.replace("site_dir: site\n", f"site_dir: site/{release}\n{_CHOICE}")
     config.write_text(text, encoding="utf-8")
-    return config, [*checks.missing(pages), *checks.faults(generated)]
+    return config, [*checks.missing(pages), *checks.leading_nowhere(text, pages), *checks.faults(generated)]
 
 
 def _generated(files: Files, links: Links, reference: list[modules.Page], texts: dict[str, str]) -> dict[str, str]:
