@@ -32,7 +32,8 @@ _ABOUT_RULES = """# Kinds of rules
 
 Transformations find the rules of a primitive in tables, one for each kind. The pages for
 authors on [rules](../authors/rules.md) and [other kinds of rules](../authors/kinds.md) say what uses each kind, and
-each [primitive](primitives/index.md) has a table of its rules. A kind that is experimental may change in a minor release."""
+each [primitive](primitives/index.md) has a table of its rules. A kind that is experimental may change in a minor
+release."""
 
 _ABOUT_OPTIONS = """# Options
 
