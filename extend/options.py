@@ -59,11 +59,7 @@ default_matmul_precision = Option(
     tracing=True,
 )
 default_prng_impl = Option(
-    "default_prng_impl",
-    "threefry2x32",
-    NAME,
-    "The default generator of random keys.",
-    tracing=True,
+    "default_prng_impl", "threefry2x32", NAME, "The default generator of random keys.", tracing=True
 )
 threefry_partitionable = Option(
     "threefry_partitionable",

@@ -43,11 +43,7 @@ threefry2x32_p: Primitive
 threefry_prng_impl: PRNGImpl
 unsafe_rbg_prng_impl: PRNGImpl
 
-_BUILT_IN = {
-    "rbg_prng_impl": "rbg",
-    "threefry_prng_impl": "threefry2x32",
-    "unsafe_rbg_prng_impl": "unsafe_rbg",
-}
+_BUILT_IN = {"rbg_prng_impl": "rbg", "threefry_prng_impl": "threefry2x32", "unsafe_rbg_prng_impl": "unsafe_rbg"}
 
 
 class prng_key(extended):

@@ -13,17 +13,7 @@ from primax.core.derivation import Derivation
 from primax.extend.core import Primitive
 from primax.extend.core.samples import SampleSource
 
-__all__ = [
-    "BatchRule",
-    "ImplRule",
-    "JVPRule",
-    "LoweringRule",
-    "Row",
-    "Rules",
-    "Table",
-    "TransposeRule",
-    "TypeRule",
-]
+__all__ = ["BatchRule", "ImplRule", "JVPRule", "LoweringRule", "Row", "Rules", "Table", "TransposeRule", "TypeRule"]
 __dir__ = __all__.copy
 
 

@@ -11,14 +11,7 @@ from primax.core.source_info import register_exclusion, scope_of, user_frame, us
 from primax.core.trace_state import thread
 from primax.extend.lazy_names import explain_absent
 
-__all__ = [
-    "current",
-    "register_exclusion",
-    "scope_of",
-    "summarize",
-    "user_context",
-    "user_frame",
-]
+__all__ = ["current", "register_exclusion", "scope_of", "summarize", "user_context", "user_frame"]
 __dir__ = __all__.copy
 explain_absent(__name__)
 

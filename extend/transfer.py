@@ -25,13 +25,7 @@ from primax.extend.meshes_in_jax import axes_of_jax
 from primax.extend.replay_in_jax import Replay, compiles, refusal, varying
 from primax.extend.sharding_in_jax import calls_foreign, factors_of, is_divided, partitioned, tell_devices
 from primax.interpreters.batching import AxisData, batch_jaxpr
-from primax.interpreters.call_signature import (
-    Signature,
-    StaticArguments,
-    check_outputs,
-    positions_and_names,
-    read_call,
-)
+from primax.interpreters.call_signature import Signature, StaticArguments, check_outputs, positions_and_names, read_call
 from primax.interpreters.jvp import jvp_jaxpr
 from primax.interpreters.linearize import transpose_jaxpr
 from primax.interpreters.runtime.extended_array import has_extended_dtype
@@ -43,10 +37,7 @@ __all__ = ["to_jax"]
 
 
 def to_jax(
-    what: Any,
-    *,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Sequence[str] | None = None,
+    what: Any, *, static_argnums: int | Sequence[int] | None = None, static_argnames: str | Sequence[str] | None = None
 ) -> Any:
     """A primitive or a function of primax for use in the real jax, if that is installed.
 

@@ -43,11 +43,7 @@ _FILES_OF_KIND = {
         "src/$module/$file.cu": "ffi_gpu.cu.in",
     },
 }
-_LICENSES = {
-    "MIT": "license_mit.in",
-    "BSD-3-Clause": "license_bsd_3_clause.in",
-    "Apache-2.0": "license_apache_2_0.in",
-}
+_LICENSES = {"MIT": "license_mit.in", "BSD-3-Clause": "license_bsd_3_clause.in", "Apache-2.0": "license_apache_2_0.in"}
 
 
 class _Kind(NamedTuple):

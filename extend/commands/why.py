@@ -12,14 +12,7 @@ from typing import Any
 from primax.core.primitive import Primitive
 from primax.core.rules import Provenance, explain_missing, rule_tables, written
 from primax.extend.commands.common import add_examples, add_json, load_plugins, look_up, show_json, warn_of_inactive
-from primax.extend.commands.coverage import (
-    NOT_NEEDED,
-    Coverage,
-    all_primitives,
-    coverage,
-    kinds_of_rules,
-    primitive_of,
-)
+from primax.extend.commands.coverage import NOT_NEEDED, Coverage, all_primitives, coverage, kinds_of_rules, primitive_of
 from primax.extend.commands.style import paint, short_paths
 from primax.extend.commands.table import facts, render, terminal_width, wrapped
 from primax.extend.host.plugin_host import PluginRecord, host

@@ -31,10 +31,7 @@ __all__ = [
     "stack_axes",
 ]
 
-_LATER = {
-    "host_results": "primax.extend.stablehlo.callbacks",
-    "load_lapack": "primax.extend.stablehlo.custom_calls",
-}
+_LATER = {"host_results": "primax.extend.stablehlo.callbacks", "load_lapack": "primax.extend.stablehlo.custom_calls"}
 
 
 if not TYPE_CHECKING:

@@ -25,13 +25,7 @@ from primax.interpreters.runtime.device_put import (
 )
 from primax.interpreters.runtime.devices.backends import client, local_devices, names_of, process_count, process_index
 from primax.interpreters.runtime.dispatch import fast_front, fast_function, fast_path
-from primax.interpreters.runtime.donation import (
-    copy_if_shared,
-    donation_lock,
-    is_copy_needed,
-    mark_donated,
-    shared,
-)
+from primax.interpreters.runtime.donation import copy_if_shared, donation_lock, is_copy_needed, mark_donated, shared
 from primax.interpreters.runtime.eval import leaves_tree
 from primax.interpreters.runtime.executable import Executable, effects_barrier, load_executable, wait_for_effect
 from primax.interpreters.runtime.pipeline import compile_and_run, trace_call

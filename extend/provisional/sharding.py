@@ -12,13 +12,7 @@ from primax.core.avals import get_aval
 from primax.core.placement import Space, placed_like
 from primax.core.placement import required as required_placement_rules
 from primax.core.trace_state import block_fast_path, thread, thread_blockers, unblock_fast_path
-from primax.extend.provisional.aval_sharding import (
-    AvalSharding,
-    aval_sharding,
-    axes_of_dims,
-    explicit_part,
-    vma_of,
-)
+from primax.extend.provisional.aval_sharding import AvalSharding, aval_sharding, axes_of_dims, explicit_part, vma_of
 from primax.extend.provisional.mesh_context import (
     axes_in_scope,
     canonical_sharding,

@@ -10,12 +10,7 @@ import numpy as np
 from primax.core import config, dtypes
 from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, AbstractToken, get_aval, same_type
 from primax.extend.stablehlo.custom_calls import TYPED, custom_call
-from primax.interpreters.runtime.extended_array import (
-    ExtendedArray,
-    has_extended_dtype,
-    physical,
-    physical_aval,
-)
+from primax.interpreters.runtime.extended_array import ExtendedArray, has_extended_dtype, physical, physical_aval
 from primax.interpreters.runtime.ir_types import aval_to_ir_type
 from primax.interpreters.runtime.lowering import LoweringRuleContext
 from primax.interpreters.runtime.sharding.mesh import PartitionSpec

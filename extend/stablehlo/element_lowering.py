@@ -109,10 +109,7 @@ def _over_elements(
 
 
 def _mapped(
-    fun: Callable[..., Sequence[Any]],
-    axis: AxisData,
-    in_avals: Sequence[Any],
-    out_avals: Sequence[Any],
+    fun: Callable[..., Sequence[Any]], axis: AxisData, in_avals: Sequence[Any], out_avals: Sequence[Any]
 ) -> Callable[..., Sequence[Any]]:
     """A function mapped over the first axis of the elements, from a function without that axis."""
     dims = list(map(_axis_of_elements, in_avals))

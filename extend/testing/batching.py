@@ -15,7 +15,7 @@ from primax.extend.provisional.arguments import read_size, sequence
 from primax.extend.testing.case import Case, batched
 from primax.extend.testing.evaluation import tolerance
 from primax.extend.testing.invariants import difference_alone, require_same
-from primax.extend.testing.programs import Parts
+from primax.extend.testing.programs import Parts, rounding
 from primax.extend.testing.report import Failed, NotRun
 from primax.extend.testing.statements import raise_together
 from primax.interpreters.runtime import device_put
@@ -150,6 +150,7 @@ class _Batches:
         self.elements = [case.other_args(setting, k) for k in range(max(self.wheres))]
         self.results = Mapped(setting.bind, self.elements, self.wheres, compiled=case.compiles, x64=setting.x64)
         self.loops: dict[tuple[int, ...], list[tuple[list[Any], list[Any]]]] = {}
+        self.noises: dict[tuple[int, ...], list[list[Any]]] = {}
 
     def loop(self, where: Where) -> list[tuple[list[Any], list[Any]]]:
         """For each element the arguments, and the results of the primitive."""
@@ -158,6 +159,13 @@ class _Batches:
             rows = [[xs[i] if i in chosen else x for i, x in enumerate(self.setting.args)] for xs in self.elements]
             self.loops[chosen] = [(row, self.setting.base(*row)) for row in rows]
         return self.loops[chosen]
+
+    def noise(self, where: Where, n: int, size: int) -> Any:
+        """The errors by rounding in a result of the loop."""
+        chosen = tuple(i for i, _ in where)
+        if chosen not in self.noises:
+            self.noises[chosen] = [rounding(self.setting.base, row) for row, _ in self.loop(where)]
+        return np.stack([noises[n] for noises in self.noises[chosen]])[:size]
 
 
 def _batches(case: Case) -> _Batches:
@@ -178,7 +186,8 @@ def _compare(case: Case, batches: _Batches, size: int, where: Where) -> None:
     for n, aval in enumerate(setting.out_avals):
         if isinstance(aval, ShapedArray):
             want = np.stack([results[n] for _, results in loop])[:size]
-            off = difference_alone(case, outs[n], want, tolerance(case, want.dtype))
+            noise = partial(batches.noise, where, n, size)
+            off = difference_alone(case, outs[n], want, tolerance(case, want.dtype), noise)
             if off:
                 remark = getattr(rule_tables[kind].functions.get(case.primitive), "remark", "")
                 hint = f"\nits {kind} rule {remark}" if remark else ""

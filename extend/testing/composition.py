@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from primax.extend.testing.case import Case, Setting, batched, is_array_type
 from primax.extend.testing.derivatives import dot_products, require_derivatives
 from primax.extend.testing.evaluation import require_lowering
 from primax.extend.testing.invariants import change_of_invariants
-from primax.extend.testing.programs import Parts
+from primax.extend.testing.programs import Parts, rounding
 from primax.extend.testing.report import Failed, NotRun
 from primax.extend.testing.values import difference
 from primax.interpreters.batching import to_dim
@@ -181,11 +182,21 @@ def _slack(case: Case) -> float:
     return max(1e-9 if case.double.x64 else 1e-4, case.sample.rtol or 0.0)
 
 
-def _compare(case: Case, gots: list[Any], wants: list[Any], what: str, *kinds: str) -> None:
+def _compare(case: Case, gots: list[Any], wants: list[Any], what: str, *kinds: str, noise: Any = 0.0) -> None:
     for i, (got, want) in enumerate(zip(gots, wants, strict=True)):
-        off = difference(got, want, _slack(case))
+        off = difference(got, want, _slack(case), noise and partial(noise, i))
         if off:
             raise Failed(f"{what} {i} differs from a loop over the elements: {off}", *kinds)
+
+
+def _noise(program: Any, calls: list[list[Any]], j: int) -> Any:
+    """The errors by rounding in a result of a loop over calls of a program."""
+    return _column([rounding(program, call) for call in calls], j)
+
+
+def _noise_of_cotangents(compositions: Compositions) -> Any:
+    calls = [[*x, *ct] for x, ct in zip(compositions.elements, compositions.cotangents, strict=True)]
+    return partial(_noise, compositions.setting.backward, calls)
 
 
 def _require_batch(case: Case, *, reverse: bool = False) -> None:
@@ -200,7 +211,8 @@ def _compare_tangents(case: Case, compositions: Compositions, gots: list[Any], *
     rows = [setting.forward(*x, *t) for x, t in zip(compositions.elements, compositions.tangents, strict=True)]
     if not compositions.undetermined:
         wants = [_column([row[count:] for row in rows], j) for j in range(len(setting.smooth))]
-        _compare(case, gots, wants, "tangent", *kinds)
+        calls = [[*x, *t] for x, t in zip(compositions.elements, compositions.tangents, strict=True)]
+        _compare(case, gots, wants, "tangent", *kinds, noise=lambda j: _noise(setting.forward, calls, count + j))
         return
     for k, (args, directions, want) in enumerate(zip(compositions.elements, compositions.tangents, rows, strict=True)):
         got_rates, want_rates = (
@@ -244,7 +256,8 @@ def check_vmap_of_grad(case: Case) -> None:
         return
     rows = [setting.backward(*x, *ct) for x, ct in zip(compositions.elements, compositions.cotangents, strict=True)]
     wants = [_column(rows, j) for j in range(len(setting.active))]
-    _compare(case, outs, wants, "cotangent", "jvp", "transpose", "batch")
+    noise = _noise_of_cotangents(compositions)
+    _compare(case, outs, wants, "cotangent", "jvp", "transpose", "batch", noise=noise)
 
 
 def check_grad_of_vmap(case: Case) -> None:
@@ -258,7 +271,8 @@ def check_grad_of_vmap(case: Case) -> None:
     setting: Setting = compositions.setting
     rows = [setting.backward(*x, *ct) for x, ct in zip(compositions.elements, compositions.cotangents, strict=True)]
     wants = [_column(rows, j) for j in range(len(setting.active))]
-    _compare(case, outs, wants, "cotangent", "batch", "jvp", "transpose")
+    noise = _noise_of_cotangents(compositions)
+    _compare(case, outs, wants, "cotangent", "batch", "jvp", "transpose", noise=noise)
 
 
 def check_grad_of_jit(case: Case) -> None:
@@ -273,4 +287,6 @@ def check_grad_of_jit(case: Case) -> None:
         tangents = setting.forward_tangents(setting.args, setting.tangents)
         _require_pairing(case, outs, setting.cotangents, tangents, setting.tangents, "jvp", "transpose")
         return
-    _compare(case, outs, setting.backward(*setting.args, *setting.cotangents), "cotangent", "jvp", "transpose")
+    args = [*setting.args, *setting.cotangents]
+    noise = lambda j: rounding(setting.backward, args)[j]  # noqa: E731
+    _compare(case, outs, setting.backward(*args), "cotangent", "jvp", "transpose", noise=noise)

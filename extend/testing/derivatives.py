@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from primax.extend.testing.invariants import (
     second_change_of_invariants,
 )
 from primax.extend.testing.programs import Parts
+from primax.extend.testing.programs import rounding as rounding_near
 from primax.extend.testing.report import Failed, NotRun
 from primax.extend.testing.values import difference, direction, double, epsilon, is_inexact
 from primax.interpreters.jvp import jvp_flat
@@ -89,9 +90,42 @@ def dot_products(
     The products have no complex conjugation. Only real parts are compared, since derivatives of real functions of
     complex numbers are only linear over the reals.
     """
-    forward = [float(np.sum(double(t) * double(ct)).real) for t, ct in zip(tangents, cotangents, strict=True)]
-    backward = [float(np.sum(double(ct) * double(t)).real) for ct, t in zip(pulled, directions, strict=True)]
-    return sum(forward), sum(backward), sum(map(abs, forward)) + sum(map(abs, backward))
+    forward = [double(t) * double(ct) for t, ct in zip(tangents, cotangents, strict=True)]
+    backward = [double(ct) * double(t) for ct, t in zip(pulled, directions, strict=True)]
+    sums = [float(sum(np.sum(x).real for x in terms)) for terms in (forward, backward)]
+    return sums[0], sums[1], float(sum(np.sum(np.abs(x)) for x in (*forward, *backward)))
+
+
+def _errors_of_differences(program: Any, at: Any, step: float) -> list[Any]:
+    """Bounds for the errors of central differences: by rounding, and by the step where the function is smooth.
+
+    Args:
+      program: the function.
+      at: its arguments, as a function of the step.
+      step: the step of the differences.
+    """
+    one, two, four = (central_differences(program(*at(h)), program(*at(-h)), h) for h in (step, 2 * step, 4 * step))
+    errors = []
+    for noise, a, b, c in zip(rounding_near(program, at(0.0)), one, two, four, strict=True):
+        error = np.abs(b - a)
+        errors.append(noise / step + np.where(np.abs(c - b) > 1.5 * error, error, 0.0))  # a jump has smaller ones
+    return errors
+
+
+def _errors_of_slopes(setting: Setting, directions: Values, active: Sequence[int], step: float) -> list[Any]:
+    """Bounds for the errors of central differences of the primitive."""
+    results = partial(_smooth, setting)
+    return _errors_of_differences(results, lambda h: setting.moved(directions, h, active), step)
+
+
+def _smooth(setting: Setting, *args: Any) -> list[Any]:
+    outs = setting.base(*args)
+    return [outs[i] for i in setting.smooth]
+
+
+def _products(noises: Values, directions: Values) -> float:
+    """The error of dot products by errors of one factor."""
+    return sum(float(np.sum(noise * np.abs(double(t)))) for noise, t in zip(noises, directions, strict=True))
 
 
 def _compare_with_differences(
@@ -114,8 +148,11 @@ def _compare_with_differences(
         which = [f"invariant {i}" for i in range(len(above))]
         noises = [rounding(setting) / step] * len(which)
     slopes = central_differences(above, below, step)
-    for what, noise, tangent, slope in zip(which, noises, tangents, slopes, strict=True):
-        off = difference(tangent, slope.astype(np.asarray(tangent).dtype), rtol, noise)
+    determined = setting.case.sample.invariants is None
+    errors = cache(lambda: _errors_of_slopes(setting, directions, active, step))
+    for n, (what, noise, tangent, slope) in enumerate(zip(which, noises, tangents, slopes, strict=True)):
+        more = partial(lambda n, noise: noise + errors()[n], n, noise) if determined else noise
+        off = difference(tangent, slope.astype(np.asarray(tangent).dtype), rtol, more)
         if off:
             raise Failed(
                 f"the tangent of {what}{remark}, {where(setting)}, differs from central differences: {off}", "jvp"
@@ -157,8 +194,11 @@ def _check_linear(setting: Setting) -> None:
     one, two = setting.tangents, [direction(setting.args[i], ("other", i)) for i in setting.active]
     mixed = [(2 * double(s) - 3 * double(t)).astype(np.asarray(s).dtype) for s, t in zip(one, two, strict=True)]
     of_one, of_two, of_mixed = (setting.forward_tangents(setting.args, t) for t in (one, two, mixed))
-    for i, a, b, got in zip(setting.smooth, of_one, of_two, of_mixed, strict=True):
-        off = difference(got, (2 * double(a) - 3 * double(b)).astype(got.dtype), 10 * _slack(got))
+    noises = cache(lambda: rounding_near(setting.forward, [*setting.args, *mixed])[len(setting.out_avals) :])
+    for n, (i, a, b, got) in enumerate(zip(setting.smooth, of_one, of_two, of_mixed, strict=True)):
+        a, b, slack = 2 * double(a), 3 * double(b), 10 * _slack(got)
+        noise = partial(lambda n, of_terms: of_terms + 4 * noises()[n], n, slack * (np.abs(a) + np.abs(b)))
+        off = difference(got, (a - b).astype(got.dtype), slack, noise)
         if off:
             raise Failed(
                 f"the tangent of result {i}, {where(setting)}, is not linear: J(2s - 3t) must equal 2 J(s) - 3 J(t): "
@@ -265,21 +305,26 @@ def _check_cotangents(setting: Setting) -> None:
     _require_dot_product(setting, pulled, setting.cotangents, setting.tangents, setting.tangents, "")
 
 
-def _tangents(setting: Setting, directions: Values) -> tuple[list[Any], float]:
-    """Tangents and their tolerance; if the sample skips the check of the JVP rule, they are central differences.
+def _tangents(setting: Setting, directions: Values) -> tuple[list[Any], float, Any]:
+    """Tangents, their tolerance, and a function that returns bounds for their errors by rounding.
+
+    If the sample skips the check of the JVP rule, they are central differences.
 
     Raises:
       NotRun: differences are too coarse in this precision.
     """
     if "jvp" not in setting.case.sample.skip and not setting.case.reverse_only:
         tangents = setting.forward_tangents(setting.args, directions)
-        return tangents, max(map(_slack, tangents), default=0.0)
+        count = len(setting.out_avals)
+        noises = partial(lambda: rounding_near(setting.forward, [*setting.args, *directions])[count:])
+        return tangents, max(map(_slack, tangents), default=0.0), noises
     chosen = _step(setting.args)
     if chosen is None:
         raise NotRun("there are no tangents, and central differences are too inaccurate in this precision")
     step, rtol = chosen
     above, below = (setting.base(*setting.moved(directions, h)) for h in (step, -step))
-    return central_differences([above[i] for i in setting.smooth], [below[i] for i in setting.smooth], step), rtol
+    slopes = central_differences([above[i] for i in setting.smooth], [below[i] for i in setting.smooth], step)
+    return slopes, rtol, lambda: _errors_of_slopes(setting, directions, setting.active, step)
 
 
 def check_complex_derivatives(case: Case) -> None:
@@ -309,10 +354,15 @@ def _require_dot_product(
     setting: Setting, pulled: Values, cotangents: Values, directions: Values, kept: Values, remark: str
 ) -> None:
     """Check cotangents against the tangents along `directions`; `kept` are those of the arguments with cotangents."""
-    tangents, off = _tangents(setting, directions)
+    tangents, off, noises = _tangents(setting, directions)
     forward, backward, size = dot_products(tangents, pulled, cotangents, kept)
     slack = max(off, *map(_slack, pulled))
-    if not abs(forward - backward) <= slack * size:
+
+    def noise() -> float:
+        of_pulled = rounding_near(setting.backward, [*setting.args, *cotangents])
+        return _products(noises(), cotangents) + _products(of_pulled, directions)
+
+    if not abs(forward - backward) <= slack * size and not abs(forward - backward) <= slack * size + noise():
         raise Failed(
             f"{where(setting)}{remark}: the transpose does not match the derivative: <J'ct, t> must equal <ct, J t> "
             f"(without complex conjugation): expected {forward:.8g}, got {backward:.8g}",
@@ -387,9 +437,15 @@ def _compare_with_differences_of_tangents(setting: Setting, seconds: Values, aga
         seconds = second_change_of_invariants(setting, seconds, setting.tangents, again)
         noises = [rounding(setting) / (STEP * step)] * len(which)
     slopes = central_differences(firsts[0], firsts[1], step)
-    for what, noise, got, slope in zip(which, noises, seconds, slopes, strict=True):
+
+    def at(h: float) -> list[Any]:
+        return [*setting.moved(again, h), *setting.tangents]
+
+    errors = cache(lambda: _errors_of_differences(lambda *xs: setting.forward(*xs)[count:], at, step))
+    for n, (what, noise, got, slope) in enumerate(zip(which, noises, seconds, slopes, strict=True)):
         slack = max(rtol, setting.case.sample.rtol or 0.0)
-        off = difference(got, slope.astype(np.asarray(got).dtype), slack, noise)
+        more = noise if undetermined else partial(lambda n, noise: noise + errors()[n], n, noise)
+        off = difference(got, slope.astype(np.asarray(got).dtype), slack, more)
         if off:
             raise Failed(f"the second derivative of {what} differs from central differences of tangents: {off}", "jvp")
 
@@ -432,7 +488,12 @@ def check_second_derivatives(case: Case) -> None:
     if "reverse" in functions:
         pushed, pulled, size = dot_products(seconds, parts["reverse"], setting.cotangents, again)
         slack = max(map(_slack, [*seconds, *setting.cotangents]))
-        if not abs(pushed - pulled) <= slack * size:
+        off = abs(pushed - pulled)
+        if not off <= slack * size and not off <= slack * size + sum(
+            float(np.sum(parts.rounding(way, j) * np.abs(double(t))))
+            for way, directions in (("forward", setting.cotangents), ("reverse", again))
+            for j, t in enumerate(directions)
+        ):
             raise Failed(
                 f"the second derivative in reverse mode: <H'ct, t> must equal <ct, H t>: expected {pushed:.8g}, got "
                 f"{pulled:.8g}",

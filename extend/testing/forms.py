@@ -17,7 +17,7 @@ from primax.extend.testing.invariants import require_same
 from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
 from primax.extend.testing.types import array_args, empty_variants
-from primax.extend.testing.values import difference, direction
+from primax.extend.testing.values import difference, direction, double, epsilon, is_inexact
 from primax.interpreters.batching import to_dim
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linearize import linearize_flat
@@ -298,7 +298,16 @@ def _check_form(case: Case, described: str, setting: Setting, numbers: dict[int,
         except Exception as error:
             text = f"with {described}, {way} fails: {type(error).__name__}: {error}"
             raise Failed(text, kind, "abstract_eval") from error
-        _compare(case, gots, wants, f"with {described}, by {way},", kind)
+        _compare(case, gots, wants, f"with {described}, by {way},", kind, partial(_noise, setting, results, way))
+
+
+def _noise(setting: Setting, results: Parts, way: str, n: int) -> Any:
+    """The errors by rounding in a result: those near the operands, and of terms as large as results by operands."""
+    sizes = [np.abs(double(x)) for x in setting.base(*setting.args) if is_inexact(x)]
+    operands = [np.abs(double(setting.args[i])) for i in setting.active]
+    least = min(np.min(x, where=x > 0, initial=1.0) for x in operands)
+    terms = max(np.max(x, where=np.isfinite(x), initial=0.0) for x in sizes) / least
+    return results.rounding(("arrays", way), n) + 16 * max(map(epsilon, results["arrays", way])) * terms
 
 
 class _Types:
@@ -316,11 +325,13 @@ class _Types:
         return [np.zeros(aval.shape, aval.dtype) if is_array_type(aval) else aval for aval in closed.out_avals]
 
 
-def _compare(case: Case, gots: Values, wants: Values, what: str, kind: str) -> None:
+def _compare(case: Case, gots: Values, wants: Values, what: str, kind: str, noise: Callable[[int], Any]) -> None:
     if len(gots) != len(wants):
         raise Failed(f"{what} there are {len(gots)} results instead of {len(wants)}", kind, "abstract_eval")
     for n, (got, want) in enumerate(zip(gots, wants, strict=True)):
-        off = difference(got, want, 30 * tolerance(case, want.dtype)) if isinstance(want, np.ndarray) else ""
+        if not isinstance(want, np.ndarray):
+            continue
+        off = difference(got, want, 30 * tolerance(case, want.dtype), partial(noise, n))
         if off:
             raise Failed(f"{what} result {n} is not as with arrays: {off}", kind, "abstract_eval")
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from primax.extend.testing.case import Case, Setting
+from primax.extend.testing.programs import rounding as rounding_of
 from primax.extend.testing.report import Failed
 from primax.extend.testing.values import difference, double, epsilon, is_inexact, type_difference
 from primax.interpreters.runtime.array import Array
@@ -60,13 +62,14 @@ def differences(
       case: the sample.
       gots, wants: the results, computed in two ways.
       args: the arguments.
-      rtol: a function from a dtype to the relative tolerance.
+      rtol: a function from a dtype to the relative tolerance, to which the errors of the primitive by rounding add.
     """
     if case.sample.invariants is None:
+        noises = cache(lambda: _rounding(case, args))
         for i, (got, want) in enumerate(zip(gots, wants, strict=True)):
             if isinstance(physical(want), _ARRAYS):
                 want = np.asarray(physical(want))
-                off = difference(physical(got), want, rtol(want.dtype))
+                off = difference(physical(got), want, rtol(want.dtype), lambda i=i: noises()[i])
                 if off:
                     yield f"result {i}", off
         return
@@ -85,19 +88,20 @@ def differences(
             yield f"invariant {i}", off
 
 
-def difference_alone(case: Case, got: Any, want: Any, rtol: float) -> str:
+def _rounding(case: Case, args: Values) -> list[Any]:
+    """The errors of the primitive's results by rounding."""
+    wide = any(str(getattr(x, "dtype", "")) in ("float64", "complex128") for x in args)
+    setting = Setting(case, args, case.native.x64 or wide)
+    return rounding_of(setting.base, setting.args)
+
+
+def difference_alone(case: Case, got: Any, want: Any, rtol: float, noise: Any) -> str:
     """How a result differs from the expected one, in words; only types are compared if the sample has invariants."""
-    return difference(got, want, rtol) if case.sample.invariants is None else type_difference(got, want)
+    return difference(got, want, rtol, noise) if case.sample.invariants is None else type_difference(got, want)
 
 
 def require_same(
-    case: Case,
-    gots: Values,
-    wants: Values,
-    args: Values,
-    rtol: Callable[[Any], float],
-    message: str,
-    *kinds: str,
+    case: Case, gots: Values, wants: Values, args: Values, rtol: Callable[[Any], float], message: str, *kinds: str
 ) -> None:
     """Check that two ways of computing the results agree.
 

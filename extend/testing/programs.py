@@ -12,6 +12,7 @@ from primax.core.avals import get_aval
 from primax.core.errors import XlaError
 from primax.core.jaxpr import ClosedJaxpr
 from primax.core.trace import set_current_trace
+from primax.extend.testing.values import double, epsilon, is_inexact
 from primax.interpreters import passes
 from primax.interpreters.runtime.eval import eval_trace
 from primax.interpreters.runtime.executable import Executable
@@ -21,7 +22,7 @@ from primax.interpreters.runtime.sharding.device_assignment import DeviceAssignm
 from primax.interpreters.staging import trace_to_jaxpr
 from primax.interpreters.tangents import instantiate_zeros
 
-__all__ = ["Parts", "Program"]
+__all__ = ["Parts", "Program", "rounding"]
 
 Function = Callable[..., Sequence[Any]]
 
@@ -113,6 +114,9 @@ class Parts:
     ) -> None:
         self.errors: dict[Any, Exception] = {}
         self.results: dict[Any, list[Any]] = {}
+        self.places: dict[Any, tuple[Program, slice]] = {}
+        self.noises: dict[Any, list[Any]] = {}
+        self.args = args
         try:
             self._run(functions, args, compiled, x64)
         except Exception:
@@ -146,9 +150,10 @@ class Parts:
         program = Program(run, args, compiled=compiled, x64=x64)
         if compiled and not counts:
             return
-        values = iter(program(*args))
+        values, start = program(*args), 0
         for key, count in counts.items():
-            self.results[key] = [next(values) for _ in range(count)]
+            place = slice(start, start + count)
+            self.results[key], self.places[key], start = values[place], (program, place), place.stop
 
     def __getitem__(self, key: Any) -> list[Any]:
         """The results of the function.
@@ -159,3 +164,38 @@ class Parts:
         if key in self.errors:
             raise self.errors[key]
         return self.results[key]
+
+    def rounding(self, key: Any, n: int) -> Any:
+        """The errors by rounding in the n-th result of the function; see `rounding`."""
+        if key not in self.noises:
+            program, place = self.places[key]
+            self.noises[key] = rounding(lambda *xs: program(*xs)[place], self.args)
+        return self.noises[key][n]
+
+
+_NEIGHBORS = 12
+_MORE = 8.0  # than the errors seen at so few neighbors
+
+
+def rounding(program: Function, args: Sequence[Any]) -> list[Any]:
+    """Bounds for the errors by rounding in the elements of a program's results, by their changes near the arguments.
+
+    Terms that cancel leave errors of their own size. An element that changes in half of its digits jumps, as after
+    another order in sorting: that is no rounding, and its bound is 0.
+    """
+    outs = program(*args)
+    inexact = [x for x in (*args, *outs) if is_inexact(x)]
+    eps = max(map(epsilon, inexact), default=0.0)
+    sizes = [np.abs(x[np.isfinite(x)]).max(initial=0.0) for x in map(double, inexact)]
+    bounds = [np.zeros(np.shape(x)) for x in outs]
+    random = np.random.default_rng(0)
+    with np.errstate(all="ignore"):
+        for _ in range(_NEIGHBORS):
+            near = [
+                (double(x) * (1 + eps * random.uniform(-4, 4, np.shape(x)))).astype(x.dtype) if is_inexact(x) else x
+                for x in args
+            ]
+            for bound, x, y in zip(bounds, outs, program(*near), strict=True):
+                if is_inexact(x):
+                    np.fmax(bound, np.abs(double(y) - double(x)), out=bound)
+    return [_MORE * np.where(bound < eps**0.5 * max(sizes, default=0.0), bound, 0.0) for bound in bounds]

@@ -28,14 +28,7 @@ __all__ = [
     "varied",
 ]
 
-_RTOL = {
-    "float64": 1e-12,
-    "complex128": 1e-12,
-    "float32": 1e-5,
-    "complex64": 1e-5,
-    "float16": 4e-3,
-    "bfloat16": 3e-2,
-}
+_RTOL = {"float64": 1e-12, "complex128": 1e-12, "float32": 1e-5, "complex64": 1e-5, "float16": 4e-3, "bfloat16": 3e-2}
 
 
 def is_inexact(x: Any) -> bool:
@@ -101,14 +94,14 @@ def varied(x: Any, k: int) -> Any:
     return (double(x) * (1 + 0.0625 * k)).astype(x.dtype) if is_inexact(x) else x
 
 
-def difference(got: Any, want: Any, rtol: float | None = None, noise: float = 0.0) -> str:
+def difference(got: Any, want: Any, rtol: float | None = None, noise: Any = 0.0) -> str:
     """How two arrays differ, in words; empty if they have the same shape and dtype and nearly the same elements.
 
     Args:
       got: the result of a rule.
       want: the expected result.
       rtol: the tolerance relative to the largest element; None for that of the dtype, which is 0 for integers.
-      noise: an absolute tolerance to add.
+      noise: an absolute tolerance to add, for each element or for all; or a function that returns it, called if needed.
     """
     got, want = np.asarray(got), np.asarray(want)
     off_in_type = type_difference(got, want)
@@ -123,7 +116,9 @@ def difference(got: Any, want: Any, rtol: float | None = None, noise: float = 0.
         rtol = default_rtol(want.dtype) if rtol is None else rtol
         finite = np.abs(b[np.isfinite(b)])
         scale = float(finite.max()) if finite.size else 0.0
-        off = ~np.isclose(a, b, rtol=rtol, atol=rtol * scale + noise, equal_nan=True)
+        off = ~np.isclose(a, b, rtol=rtol, atol=rtol * scale + (0.0 if callable(noise) else noise), equal_nan=True)
+        if callable(noise) and off.any():
+            off = ~np.isclose(a, b, rtol=rtol, atol=rtol * scale + noise(), equal_nan=True)
     if not off.any():
         return ""
     where = tuple(int(i) for i in np.argwhere(off)[0])

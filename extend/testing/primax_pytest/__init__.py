@@ -14,12 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from primax.extend.testing.runner import Check
 
-__all__ = [
-    "pytest_addoption",
-    "pytest_collection_modifyitems",
-    "pytest_configure",
-    "pytest_generate_tests",
-]
+__all__ = ["pytest_addoption", "pytest_collection_modifyitems", "pytest_configure", "pytest_generate_tests"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
