@@ -58,29 +58,14 @@ _T = TypeVar("_T")
 
 @overload
 def device_put(
-    x: ArrayLike,
-    device: object = None,
-    *,
-    src: object = None,
-    donate: object = False,
-    may_alias: object = None,
+    x: ArrayLike, device: object = None, *, src: object = None, donate: object = False, may_alias: object = None
 ) -> Array: ...
 @overload
 def device_put(
-    x: _T,
-    device: object = None,
-    *,
-    src: object = None,
-    donate: object = False,
-    may_alias: object = None,
+    x: _T, device: object = None, *, src: object = None, donate: object = False, may_alias: object = None
 ) -> _T: ...
 def device_put(
-    x: object,
-    device: object = None,
-    *,
-    src: object = None,
-    donate: object = False,
-    may_alias: object = None,
+    x: object, device: object = None, *, src: object = None, donate: object = False, may_alias: object = None
 ) -> Any:
     """Place the arrays of a tree on devices.
 

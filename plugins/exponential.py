@@ -25,18 +25,7 @@ from primax.extend.provisional.elementwise import (
 )
 from primax.extend.provisional.typing import ArrayLike
 from primax.extend.rule_types import Table
-from primax.plugins.arithmetic import (
-    add,
-    clamp_p,
-    complex_p,
-    div,
-    imag_p,
-    max_p,
-    min_p,
-    mul,
-    real_p,
-    sub,
-)
+from primax.plugins.arithmetic import add, clamp_p, complex_p, div, imag_p, max_p, min_p, mul, real_p, sub
 from primax.plugins.bitwise import bitwise_and, shift_left, shift_right_arithmetic
 from primax.plugins.comparison import eq, ne
 from primax.plugins.rounding import RoundingMethod, round_p

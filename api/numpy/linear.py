@@ -20,19 +20,7 @@ from primax.plugins import arithmetic, bitwise
 from primax.plugins.dot import dot_general_p
 from primax.plugins.structural import broadcast_shapes, concatenate_p, reshape_p, split_p, squeeze_p, transpose_p
 
-__all__ = [
-    "cross",
-    "dot",
-    "inner",
-    "kron",
-    "matmul",
-    "matvec",
-    "outer",
-    "tensordot",
-    "vdot",
-    "vecdot",
-    "vecmat",
-]
+__all__ = ["cross", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "vdot", "vecdot", "vecmat"]
 
 _MATRIX_BY_MATRIX = (((1,), (0,)), ((), ()))
 

@@ -22,19 +22,7 @@ from primax.plugins import arithmetic, bitwise
 from primax.plugins import reductions as primitives
 from primax.plugins.structural import broadcast_in_dim_p, reduce_sum_p
 
-__all__ = [
-    "all",
-    "any",
-    "argmax",
-    "argmin",
-    "count_nonzero",
-    "max",
-    "min",
-    "minmax",
-    "prod",
-    "ptp",
-    "sum",
-]
+__all__ = ["all", "any", "argmax", "argmin", "count_nonzero", "max", "min", "minmax", "prod", "ptp", "sum"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -20,16 +20,7 @@ from primax.numpy.ufuncs import add, divide, multiply, subtract, to_inexact
 from primax.plugins import arithmetic, bitwise, cumulative
 from primax.plugins.structural import pad_p
 
-__all__ = [
-    "cumprod",
-    "cumsum",
-    "cumulative_prod",
-    "cumulative_sum",
-    "diff",
-    "ediff1d",
-    "gradient",
-    "trapezoid",
-]
+__all__ = ["cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "ediff1d", "gradient", "trapezoid"]
 
 
 def cumulated(function: str, primitive: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Array:
@@ -286,10 +277,7 @@ def _slopes(f: Any, axis: int, spacing: Any) -> Array:
         left = divide(subtract(part(1, size - 1), part(0, size - 2)), low)
         right = divide(subtract(part(2, size), part(1, size - 1)), high)
         inner = divide(add(multiply(left, high), multiply(right, low)), add(low, high))
-        edges = (
-            divide(first, take_slice(steps, 0, 1, axis)),
-            divide(last, take_slice(steps, count - 1, count, axis)),
-        )
+        edges = (divide(first, take_slice(steps, 0, 1, axis)), divide(last, take_slice(steps, count - 1, count, axis)))
     else:
         inner = divide(arithmetic.sub_p.bind(part(2, size), part(0, size - 2)), multiply(spacing, 2.0))
         edges = divide(first, spacing), divide(last, spacing)

@@ -550,11 +550,7 @@ def _complex_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     if type(tx) is ad.Zero and type(ty) is ad.Zero:
         return out, ad.Zero.from_primal_value(out)
     return out, _spread(
-        complex(
-            like(x, 0.0) if type(tx) is ad.Zero else tx,
-            like(y, 0.0) if type(ty) is ad.Zero else ty,
-        ),
-        out,
+        complex(like(x, 0.0) if type(tx) is ad.Zero else tx, like(y, 0.0) if type(ty) is ad.Zero else ty), out
     )
 
 
@@ -734,23 +730,10 @@ RULES: Table = dict(
             makes_nan=True,
         ),
         row(sign_p, NUMERIC, complex_forms.for_complex(_sign_lowering, complex_forms.direction), jvp_rule=_sign_jvp),
-        row(
-            abs_p,
-            SIGNED,
-            _abs_lowering,
-            _abs_jvp,
-            uses_result=True,
-            out=_real_dtype,
-        ),
+        row(abs_p, SIGNED, _abs_lowering, _abs_jvp, uses_result=True, out=_real_dtype),
         _linear(neg_p, SUMMABLE, "stablehlo.negate", lambda ct: neg(ct)),
         _linear(real_p, COMPLEX, "stablehlo.real", lambda ct: complex(ct, like(ct, 0.0)), out=_real_dtype),
-        _linear(
-            imag_p,
-            COMPLEX,
-            "stablehlo.imag",
-            lambda ct: complex(like(ct, 0.0), neg(ct)),
-            out=_real_dtype,
-        ),
+        _linear(imag_p, COMPLEX, "stablehlo.imag", lambda ct: complex(like(ct, 0.0), neg(ct)), out=_real_dtype),
         row(
             conj_p,
             FLOAT32_64_OR_COMPLEX,

@@ -37,13 +37,7 @@ jit_p = core.Primitive("jit", multiple_results=True)
 def call_params(jaxpr: core.ClosedJaxpr, name: str, inline: bool = False) -> dict[str, Any]:
     """The parameters of a call derived from another: without donation and unused inputs."""
     count = len(jaxpr.jaxpr.invars)
-    return {
-        "jaxpr": jaxpr,
-        "name": name,
-        "donated_invars": (False,) * count,
-        "keep_unused": False,
-        "inline": inline,
-    }
+    return {"jaxpr": jaxpr, "name": name, "donated_invars": (False,) * count, "keep_unused": False, "inline": inline}
 
 
 def printed(params: dict[str, Any]) -> PrintedCall:
@@ -92,14 +86,7 @@ def _jit_jvp(
 
 
 def _jit_batch(
-    axis: batching.AxisData,
-    args: Any,
-    dims: Any,
-    *,
-    jaxpr: core.ClosedJaxpr,
-    name: str,
-    inline: bool,
-    **params: Any,
+    axis: batching.AxisData, args: Any, dims: Any, *, jaxpr: core.ClosedJaxpr, name: str, inline: bool, **params: Any
 ) -> tuple[Any, Any]:
     if all(d is None for d in dims) and axis.name not in named_axes(jaxpr):
         outs = jit_p.bind(*args, jaxpr=jaxpr, name=name, inline=inline, **params)
@@ -195,5 +182,5 @@ RULES: Table = {
         "print": printed,
         "interpret": _jit_interpret,
         "discharge": _jit_discharge,
-    },
+    }
 }

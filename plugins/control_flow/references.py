@@ -30,23 +30,14 @@ def discharge_scan(
     results = [*(new[i] for i in moved), *outvars[:count], *(new[i] for i in sliced)]
     step = reordered(program, [program.jaxpr.invars[i] for i in order], results)
     outs = scan_p.bind(
-        *(args[i] for i in order),
-        jaxpr=step,
-        num_consts=len(consts),
-        num_carry=num_carry + len(moved),
-        **params,
+        *(args[i] for i in order), jaxpr=step, num_consts=len(consts), num_carry=num_carry + len(moved), **params
     )
     last, results, stacked = sections(outs, len(moved), count)
     return list(results), {**dict(zip(moved, last, strict=True)), **dict(zip(sliced, stacked, strict=True))}
 
 
 def discharge_while(
-    refs: Refs,
-    *args: Any,
-    cond_nconsts: int,
-    cond_jaxpr: ClosedJaxpr,
-    body_nconsts: int,
-    body_jaxpr: ClosedJaxpr,
+    refs: Refs, *args: Any, cond_nconsts: int, cond_jaxpr: ClosedJaxpr, body_nconsts: int, body_jaxpr: ClosedJaxpr
 ) -> Outcome:
     """References join the carry, which the condition takes too."""
     pred, written_by_pred = discharge(cond_jaxpr)

@@ -109,13 +109,7 @@ def _converted(x: Any, dtype: Any) -> Array:
 
 
 def conv_general_dilated_batch(
-    args: Any,
-    dims: Any,
-    *,
-    dimension_numbers: Any,
-    feature_group_count: int,
-    batch_group_count: int,
-    **params: Any,
+    args: Any, dims: Any, *, dimension_numbers: Any, feature_group_count: int, batch_group_count: int, **params: Any
 ) -> tuple[Any, Any]:
     """The mapped axis joins the batch of the image or the output features of the kernel, or forms more groups."""
     lhs, rhs = args
@@ -158,11 +152,7 @@ def _nothing(args: Any, dims: Any, numbers: Any, feature_groups: int, batch_grou
     """The results of an empty batch of convolutions, which cannot be groups."""
     avals = [get_aval(x).mapped(0, dim) for x, dim in zip(args, dims, strict=True)]
     out = conv_general_dilated_abstract_eval(
-        *avals,
-        dimension_numbers=numbers,
-        feature_group_count=feature_groups,
-        batch_group_count=batch_groups,
-        **params,
+        *avals, dimension_numbers=numbers, feature_group_count=feature_groups, batch_group_count=batch_groups, **params
     )
     return ad.zeros_like_aval(out.unmapped(0, 0))
 

@@ -449,12 +449,7 @@ def _reduce_jvp(
 
 
 def _reduce_batch(
-    axis: batching.AxisData,
-    args: Any,
-    dims: Any,
-    *,
-    computation: core.ClosedJaxpr,
-    dimensions: tuple[int, ...],
+    axis: batching.AxisData, args: Any, dims: Any, *, computation: core.ClosedJaxpr, dimensions: tuple[int, ...]
 ) -> tuple[Any, Any]:
     count = len(args) // 2
     if any(dim is not None for dim in dims[count:]):
@@ -489,11 +484,7 @@ def _reduce_sharding_rule(*avals: ShapedArray, computation: core.ClosedJaxpr, di
 
 
 _MARKS = {reduce_max_p: "max", reduce_min_p: "min"}
-_JVPS = {
-    reduce_max_p: _extremum_jvp(reduce_max_p),
-    reduce_min_p: _extremum_jvp(reduce_min_p),
-    reduce_prod_p: _prod_jvp,
-}
+_JVPS = {reduce_max_p: _extremum_jvp(reduce_max_p), reduce_min_p: _extremum_jvp(reduce_min_p), reduce_prod_p: _prod_jvp}
 
 
 def _rules(primitive: core.Primitive, monoid: Monoid) -> Rules:

@@ -24,11 +24,7 @@ iota_p = core.Primitive("iota")
 
 
 def full(
-    shape: ShapeLike,
-    fill_value: ArrayLike,
-    dtype: DTypeLike | None = None,
-    *,
-    sharding: ShardingLike | None = None,
+    shape: ShapeLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, sharding: ShardingLike | None = None
 ) -> Array:
     """An array of one value.
 
@@ -265,9 +261,4 @@ def _iota_lowering(ctx: Any, *, dtype: Any, shape: Any, dimension: int) -> Seque
     return [mlir.iota(ctx, ctx.avals_out[0], dimension=dimension)]
 
 
-RULES: Table = {
-    iota_p: {
-        "abstract_eval": _iota_abstract_eval,
-        "lowering": _iota_lowering,
-    },
-}
+RULES: Table = {iota_p: {"abstract_eval": _iota_abstract_eval, "lowering": _iota_lowering}}

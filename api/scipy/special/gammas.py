@@ -30,16 +30,7 @@ from primax.plugins.special.gamma import stirling
 from primax.plugins.structural import stop_gradient
 from primax.scipy.special.operands import bound, inexact, real, tangent_of
 
-__all__ = [
-    "digamma",
-    "factorial",
-    "gamma",
-    "gammainc",
-    "gammaincc",
-    "gammaln",
-    "gammasgn",
-    "multigammaln",
-]
+__all__ = ["digamma", "factorial", "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "multigammaln"]
 
 gammaln = bound(
     "gammaln",
