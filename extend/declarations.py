@@ -367,7 +367,7 @@ def _declare_types(where: str, rules: dict[str, Any], elementwise: bool, out_lik
     if elementwise:
         rules.setdefault("sharding", implied_by_elementwise)
     if elementwise and "batch" not in rules and "axis_batch" not in rules:
-        rules["batch"] = derive.by(broadcasting)
+        rules["batch"] = derive.by(lambda primitive: DerivedRule(broadcasting(primitive), "being elementwise"))
 
 
 def _types_like(primitive: Any, position: int, elementwise: bool, counts: tuple[int, int | None]) -> Rule:
@@ -388,7 +388,7 @@ def _types_like(primitive: Any, position: int, elementwise: bool, counts: tuple[
         return ShapedArray(like.shape, like.dtype, all(getattr(a, "weak_type", False) for a in avals))
 
     rule.__name__ = f"like_argument_{position}({primitive})"
-    return rule
+    return DerivedRule(rule, "out_like")
 
 
 def _declare_linear(where: str, rules: dict[str, Any], linear: tuple[int, ...]) -> None:

@@ -464,3 +464,14 @@ def test_factories_for_elementwise_primitives_say_so_when_misused():
     )
     (outcome,) = _failed(sort_p, "batch")
     assert "batching.vectorized, which is for elementwise primitives" in outcome.message
+
+
+def test_rules_that_nobody_wrote_are_derived():
+    p = define_primitive("alike", impl=pnp.sin, elementwise=True, out_like=0, jvp=FROM_IMPL)
+    origins = {kind: core.rule_tables[kind].provenance[p].origin for kind in ("impl", "abstract_eval", "batch", "jvp")}
+    assert origins == {
+        "impl": "given",
+        "abstract_eval": "derived from out_like",
+        "batch": "derived from being elementwise",
+        "jvp": "derived from impl",
+    }
