@@ -27,6 +27,7 @@ from primax.core.errors import (
     XlaError,
 )
 from primax.core.errors import XlaError as JaxRuntimeError
+from primax.extend.core.aval_errors import NotAnArrayError
 from primax.extend.errors import KeyReuseError
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "KeyReuseError",
     "MissingRuleError",
     "NonConcreteBooleanIndexError",
+    "NotAnArrayError",
     "PluginError",
     "PluginWarning",
     "RuleError",

@@ -7,7 +7,7 @@ from typing import Any
 from primax.core.avals import AbstractToken, AbstractValue
 from primax.core.source_info import called
 
-__all__ = ["missing_attribute"]
+__all__ = ["NotAnArrayError", "missing_attribute"]
 
 # The functions that users call, by those of primax that ask for a type, where these have other names.
 _CALLED = {"check_field": "jacfwd or jacrev", "check_input": "grad", "normalize": "vmap", "whole": "pmap"}
@@ -15,8 +15,13 @@ _CALLED |= {name: name for name in "cond device_put eval_shape fori_loop lower m
 _OF_ARRAYS = frozenset(("shape", "dtype", "ndim", "size", "weak_type"))
 
 
-class _NotAnArrayError(TypeError, AttributeError):
-    """An aval has no shape or no dtype. It is an AttributeError, too, so that `hasattr` is False."""
+class NotAnArrayError(TypeError, AttributeError):
+    """A value of a plugin's type was given in place of an array.
+
+    It is an AttributeError, too, so that `hasattr` is False.
+    """
+
+    __module__ = "primax.errors"  # where users find it
 
     def __init__(self, aval: AbstractValue, name: str) -> None:
         super().__init__()
@@ -49,4 +54,4 @@ def missing_attribute(aval: AbstractValue, name: str) -> Any:
     """Raise the error for an absent attribute of an aval: the `__getattr__` of `AbstractValue`."""
     if name not in _OF_ARRAYS or isinstance(aval, AbstractToken):
         raise AttributeError(f"{type(aval).__name__!r} object has no attribute {name!r}", name=name, obj=aval)
-    raise _NotAnArrayError(aval, name)
+    raise NotAnArrayError(aval, name)
