@@ -70,8 +70,8 @@ def equal_is_same(x: Any) -> bool:
 _UNLIKE_OTHERS = frozenset({int, str, type(None), FunctionType, BuiltinFunctionType, pytree.PyTreeDef, PjitFunction})
 _unlike_others = _UNLIKE_OTHERS.issuperset
 _MOST = 4096
-# Tuples of the types of parameters that need no other keys than types and `==`; for the second set, `_has_distinct_kinds`
-# must hold for each parameter that is a tuple.
+# Tuples of the types of parameters that need no other keys than types and `==`; for the second set,
+# `_has_distinct_kinds` must hold for each parameter that is a tuple.
 _plain: set[tuple[type, ...]] = set()
 _plain_except_tuples: set[tuple[type, ...]] = set()
 _nested: dict[int, tuple[Any, ...]] = {}  # tuples for which `_has_distinct_kinds` holds, by identity

@@ -465,9 +465,7 @@ check_rules = RuleTable("check", "(context, *in_atoms, **params) -> (out avals, 
 print_rules = RuleTable("print", "(params) -> the params to print, in order, or a PrintedCall")
 named_axes_rules = RuleTable("named_axes", "(**params) -> names of axes", optional=True)
 variance_rules = RuleTable(
-    "variance",
-    "(*avals, **params) -> for each operand the mesh axes that it must vary along",
-    optional=True,
+    "variance", "(*avals, **params) -> for each operand the mesh axes that it must vary along", optional=True
 )
 sharding_rules = RuleTable(
     "sharding",

@@ -369,10 +369,7 @@ def batch_flat(
 
 
 def batch_jaxpr(
-    closed: ClosedJaxpr,
-    axis: AxisData,
-    dims: Sequence[int | None],
-    instantiate: bool | Sequence[bool] = False,
+    closed: ClosedJaxpr, axis: AxisData, dims: Sequence[int | None], instantiate: bool | Sequence[bool] = False
 ) -> tuple[ClosedJaxpr, list[int | None]]:
     """The batched program.
 

@@ -45,10 +45,7 @@ def _unknown_units(aval: Any, start: Any, total: Any) -> Any:
 
 
 def jacfwd(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[..., Any]:
     """A function that returns the Jacobian of `fun`, column by column in forward mode.
 
@@ -171,10 +168,7 @@ jacobian = jacrev
 
 
 def hessian(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[..., Any]:
     """A function that returns the Hessian of `fun`: `jacfwd` of `jacrev`, with the arguments of `jacfwd`.
 

@@ -204,10 +204,7 @@ def _constant(x: Any) -> Any:
 
 
 def transpose_jaxpr(
-    closed: ClosedJaxpr,
-    linear: Sequence[bool],
-    nonzero: Sequence[bool],
-    instantiate: bool | Sequence[bool] = False,
+    closed: ClosedJaxpr, linear: Sequence[bool], nonzero: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[ClosedJaxpr, list[bool]]:
     """The transposed program: from the other inputs and the nonzero cotangents to the cotangents of the linear inputs.
 

@@ -161,12 +161,7 @@ class StagingTrace(Trace):
         return tracer
 
     def add_eqn(
-        self,
-        primitive: Any,
-        args: Sequence[Any],
-        out_avals: Sequence[Any],
-        params: dict[str, Any],
-        effects: Any,
+        self, primitive: Any, args: Sequence[Any], out_avals: Sequence[Any], params: dict[str, Any], effects: Any
     ) -> list[StagingTracer]:
         """Record an equation with known types of its results; for staging rules."""
         invars = [self.atom(x) for x in args]
@@ -282,10 +277,7 @@ _untimed = nullcontext()
 
 @leakless
 def trace_to_jaxpr(
-    fun: Callable[..., Sequence[Any]],
-    in_avals: Sequence[Any],
-    name: str | None = None,
-    what: str = "the tracing",
+    fun: Callable[..., Sequence[Any]], in_avals: Sequence[Any], name: str | None = None, what: str = "the tracing"
 ) -> ClosedJaxpr:
     """Stage a function of flat arguments.
 

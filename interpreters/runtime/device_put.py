@@ -128,9 +128,7 @@ def _program_to_widen(device: Any, aval: ShapedArray) -> tuple[Any, Any]:
         return %y : tensor<{dims}{wide}>
     }}"""
     handler = _jaxlib.array_result_handler(
-        ShapedArray(aval.shape, _WIDE_DTYPES[wide]),
-        sharding_of(device),
-        committed=False,
+        ShapedArray(aval.shape, _WIDE_DTYPES[wide]), sharding_of(device), committed=False
     )
     return device.client.compile_and_load(text, DeviceList((device,)), compile_options([device])), handler
 

@@ -27,11 +27,7 @@ _functions = rules.lowering_rules.functions
 
 
 def register_lowering(
-    primitive: Any,
-    rule: Callable[..., Any],
-    platform: str | None = None,
-    inline: bool = True,
-    cacheable: bool = True,
+    primitive: Any, rule: Callable[..., Any], platform: str | None = None, inline: bool = True, cacheable: bool = True
 ) -> Callable[..., Any]:
     """Register a lowering rule.
 
@@ -342,11 +338,7 @@ def ir_constants_of(closed: ClosedJaxpr) -> list[Any]:
 
 
 def jaxpr_subcomp(
-    module: ModuleContext,
-    jaxpr: Jaxpr,
-    tokens: dict[Any, Any],
-    consts: Sequence[Any],
-    args: Sequence[Any],
+    module: ModuleContext, jaxpr: Jaxpr, tokens: dict[Any, Any], consts: Sequence[Any], args: Sequence[Any]
 ) -> tuple[list[Any], dict[Any, Any]]:
     """Build the IR of a jaxpr at the current insertion point.
 

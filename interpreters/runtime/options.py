@@ -245,10 +245,6 @@ transfer_guard_device_to_host = Guard(
     "transfer_guard_device_to_host", _GUARD.format("a device to the host"), "device_to_host"
 )
 transfer_guard = Guard(
-    "transfer_guard",
-    "All three guards of transfers at once.",
-    "host_to_device",
-    "device_to_device",
-    "device_to_host",
+    "transfer_guard", "All three guards of transfers at once.", "host_to_device", "device_to_device", "device_to_host"
 )
 settle()

@@ -246,10 +246,7 @@ class CalledFunction(Protocol):
 
 
 def trace_call(
-    function: CalledFunction,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    type_of: Callable[[Any], Any] = get_aval,
+    function: CalledFunction, args: tuple[Any, ...], kwargs: dict[str, Any], type_of: Callable[[Any], Any] = get_aval
 ) -> tuple[Program, list[Any]]:
     """The program of a function for a call, and the flat arguments of the call.
 

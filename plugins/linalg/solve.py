@@ -103,13 +103,7 @@ def _batch(axis: batching.AxisData, args: Any, dims: Any, *, transpose_a: bool) 
 
 def _solve_triangle(a: Any, b: Any, lower: bool, transpose: bool, adjoint: bool = False, unit: bool = False) -> Array:
     return triangular_solve_p.bind(
-        a,
-        b,
-        left_side=True,
-        lower=lower,
-        transpose_a=transpose,
-        conjugate_a=adjoint,
-        unit_diagonal=unit,
+        a, b, left_side=True, lower=lower, transpose_a=transpose, conjugate_a=adjoint, unit_diagonal=unit
     )
 
 

@@ -40,10 +40,7 @@ rev_p = core.Primitive("rev")
 
 
 def slice(
-    operand: ArrayLike,
-    start_indices: Sequence[int],
-    limit_indices: Sequence[int],
-    strides: Sequence[int] | None = None,
+    operand: ArrayLike, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
 ) -> Array:
     """A part of an array between static bounds.
 
@@ -354,10 +351,7 @@ def _pad_transpose(ct: Any, operand: Any, padding_value: Any, *, padding_config:
     of_operand = type(operand) is ad.UndefinedPrimal
     of_value = type(padding_value) is ad.UndefinedPrimal
     if type(ct) is ad.Zero:
-        return [
-            ad.Zero(operand.aval) if of_operand else None,
-            ad.Zero(padding_value.aval) if of_value else None,
-        ]
+        return [ad.Zero(operand.aval) if of_operand else None, ad.Zero(padding_value.aval) if of_value else None]
     t_operand = t_value = None
     aval = get_aval(ct)
     shape = operand.aval.shape if of_operand else get_aval(operand).shape

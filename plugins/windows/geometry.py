@@ -108,13 +108,7 @@ def shape_of_windows(
     ones = (1,) * len(shape)
     sizes = []
     for size, length, stride, (low, high), base, step in zip(
-        shape,
-        window_dimensions,
-        window_strides,
-        padding,
-        base_dilation or ones,
-        window_dilation or ones,
-        strict=True,
+        shape, window_dimensions, window_strides, padding, base_dilation or ones, window_dilation or ones, strict=True
     ):
         sizes.append(result_size(dilated(size, base) + low + high, dilated(length, step), stride))
     return tuple(sizes)
