@@ -263,8 +263,8 @@ def read_call(
       fun: the function, for messages.
     """
     dynamic, keywords, statics = static.split(args, kwargs, name)
-    leaves, in_tree = tree.flatten((dynamic, keywords))
     call = dynamic, keywords
+    leaves, in_tree = tree.flatten(call, None, (args, kwargs))
     avals = avals_of(leaves, call, name, call=True, type_of=type_of, hint=STATIC, fun=fun, static=static.positions)
     axes = thread.axes
     signature = Signature(
@@ -397,11 +397,7 @@ def argument_positions(what: str, argnums: Any) -> tuple[int, ...]:
 
 
 def split_arguments(
-    what: str,
-    fun: Callable[..., Any],
-    positions: Sequence[int],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    what: str, fun: Callable[..., Any], positions: Sequence[int], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[list[Any], Callable[..., Any]]:
     """The arguments at some positions, and `fun` as a function of only those.
 

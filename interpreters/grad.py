@@ -64,7 +64,7 @@ def flat_call(
 ) -> tuple[FlatFunction, list[Any], list[Any]]:
     """A call as a function of the leaves of the arguments at some positions, these leaves, and their types."""
     chosen, call = split_arguments(what, fun, positions, args, kwargs)
-    flat, in_tree = tree.flatten(tuple(chosen))
+    flat, in_tree = tree.flatten(tuple(chosen), None, (args, kwargs))
     return FlatFunction(what, call, in_tree, has_aux), flat, avals_of(flat, tuple(chosen), what)
 
 
@@ -86,8 +86,8 @@ def _check_tangents(what: str, primals: Any, tangents: Any) -> tuple[list[Any], 
             f"{what}: primals and tangents must be tuples or lists, one element per argument, "
             f"got {type(primals).__name__} and {type(tangents).__name__}"
         )
-    flat, in_tree = tree.flatten(tuple(primals))
-    flat_tangents, tangent_tree = tree.flatten(tuple(tangents))
+    flat, in_tree = tree.flatten(tuple(primals), None, (primals, {}))
+    flat_tangents, tangent_tree = tree.flatten(tuple(tangents), None, (tangents, {}))
     tree.require_same_structure(
         f"{what}: primals and tangents must have the same structure", in_tree, tangent_tree, "primals", "tangents"
     )
@@ -169,7 +169,7 @@ def _differentiated(
 ) -> tuple[Any, ...]:
     """The value of a function, a derivative of it, and perhaps auxiliary output."""
     check_function(what, "fun", fun)
-    flat, in_tree = tree.flatten(primals)
+    flat, in_tree = tree.flatten(primals, None, (primals, {}))
     avals = avals_of(flat, primals, what)
     for i, aval in enumerate(avals):
         if aval.mutable:
@@ -259,7 +259,7 @@ def linear_transpose(
     """
     check_function("linear_transpose", "fun", fun)
     _refuse_axes("linear_transpose", reduce_axes)
-    flat, in_tree = tree.flatten(primals)
+    flat, in_tree = tree.flatten(primals, None, (primals, {}))
     avals = avals_of(flat, primals, "linear_transpose", type_of=shaped_abstractify)
     for aval in avals:
         if not aval.composite and not dtypes.is_numeric(aval.dtype) and dtypes.tangent_dtype(aval.dtype) != aval.dtype:

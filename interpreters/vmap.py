@@ -89,7 +89,7 @@ def vmap(
                 f"vmap: in_axes must have one entry per positional argument, got {len(in_axes)} entries "
                 f"for {len(args)} arguments"
             )
-        leaves, in_tree = tree.flatten((args, kwargs))
+        leaves, in_tree = tree.flatten((args, kwargs), None, (args, kwargs))
         args_tree, kwargs_tree = tree.treedef_children(in_tree)
         axes = [*tree.flatten_axes("vmap in_axes", args_tree, in_axes), *[0] * kwargs_tree.num_leaves]
         try:

@@ -181,9 +181,6 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
         treedef: the structure.
         leaves: the leaves in order, as many as the structure has.
 
-    Returns:
-        The tree.
-
     Raises:
         TypeError: `treedef` is not a PyTreeDef.
         ValueError: there are too few or too many leaves.
@@ -239,9 +236,6 @@ def tree_all(tree: object, *, is_leaf: IsLeaf = None) -> bool:
     Args:
         tree: any object whose leaves can be converted to bool.
         is_leaf: returns True for nodes that count as leaves.
-
-    Returns:
-        A bool.
 
     >>> from primax import tree
     >>> tree.all({"a": True, "b": [1, None]}), tree.all([True, 0])

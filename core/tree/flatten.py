@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cmp_to_key
 from typing import Any
 
+from primax.core.tree.paths import keystr
 from primax.core.tree.registry import KeyPath, PyTreeDef, registry
 
 TOO_DEEP = (
     "tree.flatten: tree must not contain itself or be nested deeper than Python's stack, "
     "got containers nested too deeply"
 )
+_UNSORTED = "Comparator raised exception while sorting pytree dictionary keys"
 
 
-def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], PyTreeDef]:
+def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None, call: Any = None) -> tuple[list[Any], PyTreeDef]:
     """The leaves and the structure of a tree.
+
+    Args:
+        tree: any object.
+        is_leaf: returns True for nodes that count as leaves.
+        call: the pair of positional and keyword arguments that the tree is of, if it is; an error names the argument.
 
     Raises:
         RecursionError: the tree contains itself, or is too deep.
@@ -26,6 +34,9 @@ def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[li
         return _by_predicate(registry.flatten, tree, is_leaf)  # type: ignore[no-any-return]
     except SystemError as error:
         raise too_deep(error) from None
+    except ValueError as error:
+        raise_unsorted(error, tree, call)
+        raise
 
 
 def flatten_with_path(
@@ -38,11 +49,43 @@ def flatten_with_path(
         return _by_predicate(registry.flatten_with_path, tree, is_leaf)  # type: ignore[no-any-return]
     except SystemError as error:
         raise too_deep(error) from None
+    except ValueError as error:
+        raise_unsorted(error, tree)
+        raise
 
 
 def too_deep(error: SystemError) -> BaseException:
     """The error to raise for a SystemError of jaxlib, which may stand for the end of the stack."""
     return RecursionError(TOO_DEEP) if isinstance(error.__cause__, RecursionError) else error
+
+
+def raise_unsorted(error: ValueError, tree: Any, call: Any = None) -> None:
+    """Raise an error with the keys, if jaxlib raised one since it cannot sort the keys of a dict; see `flatten`."""
+    if str(error) != f"{_UNSORTED}.":
+        return
+    is_leaf = lambda path, node: _unlike_keys(node) is not None  # noqa: E731
+    for path, node in registry.flatten_with_path(tree if call is None else call, is_leaf)[0]:
+        keys = _unlike_keys(node)
+        if keys is not None:
+            where = keystr(path) if call is None else "argument" + keystr(path[1:])
+            text = f"{_UNSORTED}: keys of a dict must be comparable, got {keys[0]!r} and {keys[1]!r}"
+            raise ValueError(f"{text}{where and f' at {where}'}") from None
+
+
+def _unlike_keys(node: Any) -> tuple[Any, Any] | None:
+    """Two keys of a dict that cannot be compared; None if it can be sorted, or is not a dict."""
+    keys = None
+
+    def compare(a: Any, b: Any) -> int:
+        nonlocal keys
+        keys = b, a
+        return -1 if a < b else 1
+
+    try:
+        sorted(node if type(node) is dict else (), key=cmp_to_key(compare))
+    except Exception:
+        return keys
+    return None
 
 
 def _nothing(_: None) -> int:

@@ -22,9 +22,6 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     Args:
         treedefs: structures.
 
-    Returns:
-        A structure.
-
     >>> from primax import tree, tree_util
     >>> tree_util.treedef_tuple([tree.structure(1), tree.structure([1, 2])])
     PyTreeDef((*, [*, *]))
@@ -58,9 +55,6 @@ def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     Args:
         treedef: a structure.
 
-    Returns:
-        A bool.
-
     >>> from primax import tree, tree_util
     >>> tree_util.treedef_is_leaf(tree.structure(1)), tree_util.treedef_is_leaf(tree.structure(None))
     (True, False)
@@ -75,9 +69,6 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
     Args:
         iterable: any objects.
         is_leaf: returns True for nodes that count as leaves.
-
-    Returns:
-        A bool.
 
     >>> from primax import tree_util
     >>> tree_util.all_leaves([1, "a"]), tree_util.all_leaves([1, None])
@@ -96,9 +87,6 @@ def build_tree(treedef: PyTreeDef, xs: Iterable[Any]) -> Any:
         treedef: the structure.
         xs: an iterable with an item for each child of the root; an item for a node is such an iterable, too.
 
-    Returns:
-        The tree.
-
     >>> from primax import tree, tree_util
     >>> tree_util.build_tree(tree.structure({"a": 0, "b": (0, 0)}), [1, [2, 3]])
     {'a': 1, 'b': (2, 3)}
@@ -113,9 +101,6 @@ def is_tree_node(cls: type) -> bool:
 
     Args:
         cls: a class.
-
-    Returns:
-        A bool.
 
     Raises:
         TypeError: `cls` is not a class.
@@ -135,9 +120,6 @@ def flatten_one_level(tree: object) -> tuple[Iterable[Any], Any]:
     Args:
         tree: a node.
 
-    Returns:
-        The children and the static data.
-
     Raises:
         ValueError: `tree` is a leaf.
 
@@ -156,9 +138,6 @@ def flatten_one_level_with_keys(tree: object) -> tuple[Iterable[tuple[Any, Any]]
 
     Args:
         tree: a node.
-
-    Returns:
-        The pairs and the static data.
 
     Raises:
         ValueError: `tree` is a leaf.

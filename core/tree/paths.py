@@ -18,18 +18,13 @@ from primax.core.tree.registry import (
     registry,
 )
 
+_ATTRIBUTES = {SequenceKey: "idx", DictKey: "key", GetAttrKey: "name", FlattenedIndexKey: "key"}
+
 
 def _simple(key: Any) -> str:
     """The bare text of one key: `a` for `['a']`."""
-    for kind, attribute in (
-        (SequenceKey, "idx"),
-        (DictKey, "key"),
-        (GetAttrKey, "name"),
-        (FlattenedIndexKey, "key"),
-    ):
-        if isinstance(key, kind):
-            return str(getattr(key, attribute))
-    return str(key)
+    attribute = _ATTRIBUTES.get(type(key))
+    return str(key if attribute is None else getattr(key, attribute))
 
 
 def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:

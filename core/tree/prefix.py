@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from primax.core.tree.flatten import flatten
+from primax.core.tree.flatten import flatten, raise_unsorted
 from primax.core.tree.paths import prefix_errors
 from primax.core.tree.registry import PyTreeDef
 
@@ -15,6 +15,7 @@ def flatten_up_to(who: str, treedef: PyTreeDef, full: Any, which: str) -> list[A
     try:
         return treedef.flatten_up_to(full)  # type: ignore[no-any-return]
     except ValueError as error:
+        raise_unsorted(error, full)
         errors = prefix_errors(treedef, full, name="tree")
         reason = errors[0] if errors else str(error)
         more = f"\nand {len(errors) - 1} more" if len(errors) > 1 else ""

@@ -193,9 +193,6 @@ def register_pytree_node_class(cls: Class) -> Class:
     Args:
         cls: a class with `tree_flatten(self) -> (children, aux)` and `tree_unflatten(cls, aux, children)`.
 
-    Returns:
-        `cls` itself.
-
     Raises:
         TypeError: the class lacks a method.
         ValueError: the class is a pytree node already, or a class of leaves, such as `float`.
@@ -225,9 +222,6 @@ def register_pytree_with_keys_class(cls: Class) -> Class:
     Args:
         cls: a class with the method `tree_flatten_with_keys(self) -> (pairs, aux)` and the classmethod
             `tree_unflatten(cls, aux, children)`. It may have a method `tree_flatten(self)`, which is faster.
-
-    Returns:
-        `cls` itself.
 
     Raises:
         TypeError: the class lacks a method.
@@ -309,9 +303,6 @@ def register_dataclass(
         meta_fields: the fields that are static data. They must be hashable, and are compared by `==`.
         drop_fields: the fields of a dataclass that flattening drops.
 
-    Returns:
-        `nodetype` itself.
-
     Raises:
         TypeError: `nodetype` is not a class, or one of the two field lists is missing.
         ValueError: the lists and the fields of `__init__` differ, or the class is a pytree node already.
@@ -343,9 +334,6 @@ def register_static(cls: Class) -> Class:
 
     Args:
         cls: a class.
-
-    Returns:
-        `cls` itself.
 
     Raises:
         TypeError: `cls` is not a class.

@@ -107,7 +107,7 @@ class CompiledFunction:
         flags: list[bool] = []
         for i, x in enumerate(args):
             if i not in self.static.positions:
-                flags += [i in self.donate.positions] * len(flatten(x)[0])
+                flags += [i in self.donate.positions] * len(flatten(x, None, (args, kwargs))[0])
         for name in sorted(kwargs):
             if name not in self.static.names:
                 flags += [name in self.donate.names] * len(flatten(kwargs[name])[0])
@@ -118,7 +118,7 @@ class CompiledFunction:
         donated = [args[i] for i in self.donate.positions if i < len(args)]
         if kwargs:
             donated += [kwargs[name] for name in self.donate.names if name in kwargs]
-        return flatten(donated)[0]
+        return flatten(donated, None, (args, kwargs))[0]
 
     def site(self, program: Program, leaves: list[Any]) -> DeviceAssignment:
         """The devices on which the program runs with these arguments."""

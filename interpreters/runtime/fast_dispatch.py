@@ -20,6 +20,7 @@ from primax.core.avals import get_aval
 from primax.core.cache import Cache
 from primax.core.trace import thread
 from primax.core.trace_state import fast_path_blockers, thread_blockers, tracing
+from primax.core.tree.flatten import raise_unsorted
 from primax.core.tree.registry import registry
 from primax.interpreters.call_signature import Exact, StaticArguments
 from primax.interpreters.runtime import device_put
@@ -312,90 +313,94 @@ def direct_call(direct: DirectPrograms, dispatched: Call) -> Call:
     seen: set[Any] = set()  # numbers that were arguments once
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if (
-            fast_path_blockers
-            or direct.is_off
-            or (tracing and thread.trace.tracing)
-            or (thread_blockers and thread.here.blockers)
-        ):
-            return dispatched(*args, **kwargs)
-        # jaxlib collects the stack for each array that a program returns, so the program is run in this frame.
-        arrays: Any = args
-        buffers = None
-        is_new = False  # whether some number was not seen lately
-        flattens = direct.flattens
         try:
-            if len(args) == 1 and first_static and not (kwargs or flattens):
-                (x,) = args
-                if type(x) is not Array:
-                    arrays = (x,) = (_number(x, seen),)
-                    is_new = x is None
-                program = None if is_new else direct.programs[x._signature]
-                buffers = None if is_new else [x._b]
-            elif kwargs or flattens or len(args) > first_static:
-                constants: Any = ()
-                if kwargs or len(args) > first_static:
-                    constants, arrays = split(args, kwargs)
-                structure = None
-                if flattens:
-                    arrays, structure = _flatten(arrays)
-                signatures = tuple([x._signature for x in arrays if type(x) is Array])
-                if len(signatures) != len(arrays):
-                    arrays = _with_numbers(arrays, seen)
-                    is_new = arrays is None
-                    signatures = () if is_new else tuple([x._signature for x in arrays])
-                program = None if is_new else direct.programs[constants, signatures]
-                if program is not None and program[0] != structure:
-                    program = None
-            elif len(args) == 2:
-                x, y = args
-                if type(y) is not Array:
-                    arrays = x, y = x, _number(y, seen)
-                if type(x) is not Array:
-                    arrays = x, y = _number(x, seen), y
-                if x is None or y is None:
-                    program, is_new = None, True
-                else:
-                    program = direct.programs[x._signature, y._signature]
-                    buffers = [x._b, y._b]
-            else:
-                signatures = tuple([x._signature for x in args if type(x) is Array])
-                if len(signatures) != len(args):
-                    arrays = _with_numbers(args, seen)
-                    is_new = arrays is None
-                    signatures = () if is_new else tuple([x._signature for x in arrays])
-                program = None if is_new else direct.programs[signatures]
-        except (AttributeError, KeyError):  # some argument is no array, or has no signature yet, or a new one
-            program = None
-        except Exception:  # of a container or a static argument, which the dispatcher raises again
-            return dispatched(*args, **kwargs)
-        if program is None:
-            program, arrays = (None, args) if is_new else direct.search(args, kwargs)
-            if program is None:
+            if (
+                fast_path_blockers
+                or direct.is_off
+                or (tracing and thread.trace.tracing)
+                or (thread_blockers and thread.here.blockers)
+            ):
                 return dispatched(*args, **kwargs)
+            # jaxlib collects the stack for each array that a program returns, so the program is run in this frame.
+            arrays: Any = args
             buffers = None
-        _, run, buffers_of, handlers, signature, mark_donated, build = program
-        if buffers_of is not None:
-            buffers = buffers_of(arrays)
-            if buffers is None:  # a donated array must be copied, or is also another argument
+            is_new = False  # whether some number was not seen lately
+            flattens = direct.flattens
+            try:
+                if len(args) == 1 and first_static and not (kwargs or flattens):
+                    (x,) = args
+                    if type(x) is not Array:
+                        arrays = (x,) = (_number(x, seen),)
+                        is_new = x is None
+                    program = None if is_new else direct.programs[x._signature]
+                    buffers = None if is_new else [x._b]
+                elif kwargs or flattens or len(args) > first_static:
+                    constants: Any = ()
+                    if kwargs or len(args) > first_static:
+                        constants, arrays = split(args, kwargs)
+                    structure = None
+                    if flattens:
+                        arrays, structure = _flatten(arrays)
+                    signatures = tuple([x._signature for x in arrays if type(x) is Array])
+                    if len(signatures) != len(arrays):
+                        arrays = _with_numbers(arrays, seen)
+                        is_new = arrays is None
+                        signatures = () if is_new else tuple([x._signature for x in arrays])
+                    program = None if is_new else direct.programs[constants, signatures]
+                    if program is not None and program[0] != structure:
+                        program = None
+                elif len(args) == 2:
+                    x, y = args
+                    if type(y) is not Array:
+                        arrays = x, y = x, _number(y, seen)
+                    if type(x) is not Array:
+                        arrays = x, y = _number(x, seen), y
+                    if x is None or y is None:
+                        program, is_new = None, True
+                    else:
+                        program = direct.programs[x._signature, y._signature]
+                        buffers = [x._b, y._b]
+                else:
+                    signatures = tuple([x._signature for x in args if type(x) is Array])
+                    if len(signatures) != len(args):
+                        arrays = _with_numbers(args, seen)
+                        is_new = arrays is None
+                        signatures = () if is_new else tuple([x._signature for x in arrays])
+                    program = None if is_new else direct.programs[signatures]
+            except (AttributeError, KeyError):  # some argument is no array, or has no signature yet, or a new one
+                program = None
+            except Exception:  # of a container or a static argument, which the dispatcher raises again
                 return dispatched(*args, **kwargs)
-        elif buffers is None:
-            buffers = [x._b for x in arrays]
-        try:
-            outs = run(buffers).consume_with_handlers(handlers)
-        except Exception:
-            deleted = [x._b for x in arrays if x._b.is_deleted()]
-            if not deleted:
-                raise
-            raise deleted_error(deleted[0]) from None
-        if signature is None:
-            if mark_donated is not None:
-                mark_donated(arrays)
-            return build(outs)
-        result = _new(Array)
-        (result._b,) = outs
-        result._signature = signature
-        return result
+            if program is None:
+                program, arrays = (None, args) if is_new else direct.search(args, kwargs)
+                if program is None:
+                    return dispatched(*args, **kwargs)
+                buffers = None
+            _, run, buffers_of, handlers, signature, mark_donated, build = program
+            if buffers_of is not None:
+                buffers = buffers_of(arrays)
+                if buffers is None:  # a donated array must be copied, or is also another argument
+                    return dispatched(*args, **kwargs)
+            elif buffers is None:
+                buffers = [x._b for x in arrays]
+            try:
+                outs = run(buffers).consume_with_handlers(handlers)
+            except Exception:
+                deleted = [x._b for x in arrays if x._b.is_deleted()]
+                if not deleted:
+                    raise
+                raise deleted_error(deleted[0]) from None
+            if signature is None:
+                if mark_donated is not None:
+                    mark_donated(arrays)
+                return build(outs)
+            result = _new(Array)
+            (result._b,) = outs
+            result._signature = signature
+            return result
+        except ValueError as error:
+            raise_unsorted(error, (), (args, kwargs))
+            raise
 
     return call
 

@@ -154,7 +154,7 @@ def flat_arguments(
       TypeError: the structure, a shape or a dtype differs.
     """
     leaves: list[Any]
-    leaves, structure = tree.flatten((args, kwargs))
+    leaves, structure = tree.flatten((args, kwargs), None, (args, kwargs))
     problem = f"{name}: the arguments differ in structure from those it was {purpose}"
     tree.require_same_structure(problem, in_tree, structure, purpose, "called with")
     for i, (got, aval) in enumerate(zip(avals_of(leaves, (args, kwargs), name, call=True), in_avals, strict=True)):
@@ -262,7 +262,7 @@ class Traced(Stage):
         Raises:
           TypeError: the arguments have another structure or other types than those of the program.
         """
-        leaves, structure = tree.flatten((args, kwargs))
+        leaves, structure = tree.flatten((args, kwargs), None, (args, kwargs))
         if structure != self.in_tree:
             raise TypeError(f"{self.name}: args and kwargs must have the structure {self.in_tree}, got {structure}")
         for i, (x, aval) in enumerate(zip(leaves, self.jaxpr.in_avals, strict=True)):

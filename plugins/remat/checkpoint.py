@@ -68,7 +68,7 @@ def checkpoint(
     @wraps(fun)
     def function(*args: Any, **kwargs: Any) -> Any:
         dynamic, keywords, record = static.split(args, kwargs, "checkpoint", any_value=True)
-        leaves, in_tree = tree.flatten((dynamic, keywords))
+        leaves, in_tree = tree.flatten((dynamic, keywords), None, (args, kwargs))
         avals = avals_of(
             leaves, (dynamic, keywords), "checkpoint", call=True, fun=fun, static=static.positions, hint=STATIC
         )

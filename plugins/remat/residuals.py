@@ -27,7 +27,7 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
       For each value its type and its origin.
     """
     check_function("saved_residuals", "fun", fun)
-    leaves, in_tree = tree.flatten((args, kwargs))
+    leaves, in_tree = tree.flatten((args, kwargs), None, (args, kwargs))
 
     def flat(*xs: Any) -> list[Any]:
         positional, named = tree.unflatten(in_tree, xs)

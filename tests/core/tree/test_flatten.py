@@ -152,3 +152,36 @@ def test_a_shallow_tree_needs_little_room_on_the_stack():
 def test_a_long_tree_is_not_taken_for_a_deep_one():
     leaves = [[float(i)] for i in range(5000)]
     assert tree.leaves(leaves, is_leaf=lambda node: None) == [x for [x] in leaves]
+
+
+UNLIKE = {1: 1.0, "a": 2.0}
+
+
+@pytest.mark.parametrize(
+    "call, place",
+    [
+        (lambda: px.tree.leaves(UNLIKE), "$"),
+        (lambda: px.tree.map(lambda x: x, [0, {"b": UNLIKE}], is_leaf=lambda x: False), r" at \[1\]\['b'\]$"),
+        (lambda: px.tree.leaves_with_path((UNLIKE,)), r" at \[0\]$"),
+        (lambda: px.tree.map(lambda x, y: x, {"a": 1, "b": 2}, UNLIKE), "$"),
+        (lambda: px.jit(lambda x, *args: x)(0.0, [UNLIKE]), r" at argument\[1\]\[0\]$"),
+        (lambda: px.jit(lambda n, x: x, static_argnums=0)(0, UNLIKE), r" at argument\[1\]$"),
+        (lambda: px.grad(lambda x, y: x, argnums=1)(0.0, UNLIKE), r" at argument\[1\]$"),
+        (lambda: px.vmap(lambda x, *, k: x)(np.ones(2), k=UNLIKE), r" at argument\['k'\]$"),
+        (lambda: px.jvp(lambda x: x, (UNLIKE,), (0.0,)), r" at argument\[0\]$"),
+        (lambda: px.make_jaxpr(lambda x: x)(UNLIKE), r" at argument\[0\]$"),
+    ],
+)
+def test_keys_that_cannot_be_compared_are_named_with_their_place(call, place):
+    text = r"sorting pytree dictionary keys: keys of a dict must be comparable, got 1 and 'a'"
+    with pytest.raises(ValueError, match=text + place):
+        call()
+
+
+def test_an_error_of_a_user_is_not_changed_by_flattening():
+    def jumbled(x):
+        raise ValueError("Comparator raised exception while sorting pytree dictionary keys.")
+
+    for call in (px.jit(jumbled), lambda x: px.tree.leaves([x], is_leaf=jumbled)):
+        with pytest.raises(ValueError, match=r"keys\.$"):
+            call(1.0)
