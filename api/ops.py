@@ -34,7 +34,7 @@ _ARGS = """
       bucket_size: the number of elements per bucket; each bucket is reduced first, then the results, which reduces
         rounding errors. None for one bucket.
       mode: the treatment of elements whose segment is out of range: "drop", the default, ignores them; "clip" assigns
-        them to the nearest segment; see `docs/guide/indexing.md`. Negative segments are out of range.
+        them to the nearest segment; see `docs/guide/out-of-range.md`. Negative segments are out of range.
       out_sharding: the sharding of the result along explicit axes of a mesh; inferred if None.
 
     Returns:
