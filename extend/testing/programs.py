@@ -99,8 +99,12 @@ class Program:
             return [np.asarray(physical(x)) for x in outs]
 
 
+# XLA takes longer for one program of many functions than for several of a few.
+MOST_PARTS = 8
+
+
 class Parts:
-    """Several functions of the same arguments in one program; each may fail without the others.
+    """Several functions of the same arguments in few programs; each may fail without the others.
 
     Args:
       functions: functions as for `Program`, by a key.
@@ -117,8 +121,10 @@ class Parts:
         self.places: dict[Any, tuple[Program, slice]] = {}
         self.noises: dict[Any, list[Any]] = {}
         self.args = args
+        keys = list(functions)
         try:
-            self._run(functions, args, compiled, x64)
+            for i in range(0, len(keys), MOST_PARTS):
+                self._run({key: functions[key] for key in keys[i : i + MOST_PARTS]}, args, compiled, x64)
         except Exception:
             # The compiler's error does not say which function caused it.
             self.errors.clear()

@@ -561,9 +561,10 @@ except px.errors.DeletedArrayError:
 
 
 @pytest.mark.any_word_size
-@pytest.mark.parametrize("first", ["jax", "primax"])
-@pytest.mark.parametrize("ours", ["0", "1"])
-@pytest.mark.parametrize("theirs", ["0", "1"])
+@pytest.mark.parametrize(
+    ("first", "ours", "theirs"),  # each value of each with each value of each other
+    [("jax", "0", "1"), ("jax", "1", "0"), ("primax", "0", "0"), ("primax", "1", "1")],
+)
 def test_primax_and_jax_work_in_one_process(first: str, ours: str, theirs: str, tmp_path: Any) -> None:
     pytest.importorskip("jax")
     program = f"import sys; sys.argv[1:] = {[first, ours, theirs]!r}\n{TOGETHER}"

@@ -191,17 +191,17 @@ print("first", px.jit(lambda x: x.sum())(x))
 
 
 @pytest.mark.parametrize(
-    ("how", "victim", "message"),
+    ("how", "count", "victim", "message"),
     [
-        ("os.kill(os.getpid(), signal.SIGKILL)", 1, "process 1 has ended without notice"),
-        ("raise ValueError('the data are bad')", 2, "process 2 failed: ValueError: the data are bad"),
-        ("raise ValueError('the data are bad')", 0, "process 0 failed: ValueError: the data are bad"),
-        ("px.jit(lambda: px.debug.callback(lambda: 1 / 0))(); sys.exit(0)", 1, "process 1 failed: JaxRuntimeError"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", 2, 1, "process 1 has ended without notice"),
+        ("raise ValueError('the data are bad')", 3, 2, "process 2 failed: ValueError: the data are bad"),
+        ("raise ValueError('the data are bad')", 2, 0, "process 0 failed: ValueError: the data are bad"),
+        ("px.jit(lambda: px.debug.callback(lambda: 1 / 0))(); sys.exit(0)", 2, 1, "process 1 failed: JaxRuntimeError"),
     ],
 )
-def test_the_others_hear_which_process_has_ended(how, victim, message):
+def test_the_others_hear_which_process_has_ended(how, count, victim, message):
     program = _STEP.format(options="") + f"if index == {victim}: {how}\nprint('second', px.jit(train)(x))\n"
-    ended = run_processes(program, 3, 1)
+    ended = run_processes(program, count, 1)
     for index, each in enumerate(ended):
         assert "first" in each.out
         assert "second" not in each.out
