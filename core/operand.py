@@ -31,11 +31,11 @@ _SPECIAL = [*_BINARY, *_REFLECTED, *_COMPARISONS, *_UNARY, *_OTHERS]
 operator_names = frozenset([*_SPECIAL, "builtin_round", *_METHODS, *_PROPERTIES])
 
 _implementations: dict[str, Callable[..., Any]] = {}
-_lazy = LazyEntries("operator", _implementations)
+operators = LazyEntries("operator", _implementations)
 
 
 def _implementation(name: str) -> Callable[..., Any]:
-    _lazy.ask(name)
+    operators.ask(name)
     implementation = _implementations.get(name)
     if implementation is None:
         kind = AttributeError if name in _PROPERTIES else NotImplementedError
@@ -67,21 +67,22 @@ def install_operators(functions: Mapping[str, Callable[..., Any]]) -> None:
     if unknown:
         raise TypeError(f"operators: {unknown} are not operators of arrays; there are {sorted(operator_names)}")
     for name, function in functions.items():
-        _lazy.unhide(name)
+        operators.unhide(name)
         if name in _implementations:
             epoch.bump()  # existing programs used the other function
             undo_log.note(epoch.bump)
-        _lazy.put(name, function)
-        if name in _METHODS:
+        operators.put(name, function)
+        if name in (*_METHODS, *_PROPERTIES):
             _describe(getattr(Operand, name), function)
 
 
-def _describe(method: Any, function: Callable[..., Any]) -> None:
-    """Let a method show the signature and the docstring of its implementation, reversibly."""
-    before = method.__doc__
-    undo_log.note(lambda: setattr(method, "__doc__", before))
-    method.__doc__ = function.__doc__
-    undo_log.put(vars(method), "__wrapped__", function)  # `inspect.signature` follows it
+def _describe(member: Any, function: Callable[..., Any]) -> None:
+    """Let a method show the signature and the docstring of its implementation, a property the docstring, reversibly."""
+    before = member.__doc__
+    undo_log.note(lambda: setattr(member, "__doc__", before))
+    member.__doc__ = function.__doc__
+    if not isinstance(member, property):
+        undo_log.put(vars(member), "__wrapped__", function)  # `inspect.signature` follows it
 
 
 def _special(name: str) -> Callable[..., Any]:
@@ -96,6 +97,7 @@ def _special(name: str) -> Callable[..., Any]:
         return function(self, other)
 
     def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """A plugin has the description; `help(primax.Array)` loads and shows it."""
         function = table.get(name) or _implementation(name)
         return function(self, *args, **kwargs)
 

@@ -161,10 +161,12 @@ def _is_real(dtype: Any) -> bool:
 
 
 def _byte_count(x: Any) -> int:
+    """The number of elements times the size of one in bytes."""
     return int(x.aval.size * x.aval.dtype.itemsize)
 
 
 def _item_size(x: Any) -> int:
+    """The size of an element in bytes."""
     return int(x.aval.dtype.itemsize)
 
 
@@ -239,6 +241,7 @@ def _flat(x: Any) -> Iterator[Any]:
 
 
 def _compress(x: Any, condition: Any, axis: int | None = None, **options: Any) -> Array:
+    """The slices along an axis for which `condition` is true; see `primax.numpy.compress`."""
     return taking.compress(condition, x, axis, **options)
 
 
@@ -262,6 +265,7 @@ def _iterate(x: Any) -> Iterator[Any]:
 
 
 def _at(x: Any) -> Any:
+    """Updates of elements: `x.at[index].set(y)` returns a changed copy."""
     return _references().At(x, ()) if x.aval.mutable else at.At(x)
 
 

@@ -17,7 +17,7 @@ from primax.core.arguments import among, integer, numpy_dtype, sequence
 from primax.core.avals import ShapedArray, register_aval
 from primax.core.errors import DeletedArrayError, XlaError, ambiguous_truth
 from primax.core.host_values import maker
-from primax.core.operand import Operand
+from primax.core.operand import Operand, operator_names, operators
 from primax.core.pickling import pickled
 from primax.core.trace import Tracer
 from primax.interpreters.runtime import fork_guard
@@ -28,6 +28,9 @@ _new = object.__new__
 
 class _ArrayType(type):
     """Makes tracers of arrays and arrays of extended dtypes instances of `Array`, for annotations and checks."""
+
+    # `help` shows the methods, whose docstrings are those of plugins.
+    __doc__ = property(lambda cls: [*map(operators.ask, operator_names)] and vars(cls)["__doc__"])  # type: ignore[assignment]
 
     def __instancecheck__(cls, x: object) -> bool:
         return type(x) in array_classes or (isinstance(x, Tracer) and isinstance(x.aval, ShapedArray))
@@ -170,9 +173,7 @@ class Array(Operand, metaclass=_ArrayType):
         parts = constructor.parts(self._b)
         mark_shared(self._b)  # including its parts, which no program may take as a donated buffer
         if not -len(parts) <= index < len(parts):
-            raise IndexError(
-                f"addressable_data: index must be below {len(parts)}, the parts of the array, got index {index}"
-            )
+            raise IndexError(f"addressable_data: index must be below {len(parts)}, the number of parts, got {index}")
         return Array(parts[index])
 
     @property

@@ -12,6 +12,7 @@ import pytest
 from primax.core import operand
 from primax.core.operand import operator_names
 from primax.core.primitive import Primitive
+from primax.interpreters.runtime.array import Array
 from primax.numpy.operators import OPERATORS
 
 UNARY = {"__neg__", "__pos__", "__abs__", "__invert__", "__iter__", "__len__"}
@@ -70,3 +71,13 @@ def test_properties_are_declared_as_such() -> None:
 def test_what_is_generic_to_type_checkers_is_a_plain_class_where_it_runs() -> None:
     assert not hasattr(Primitive("scale"), "__orig_class__")
     assert "__add__" in vars(operand.Operand)
+
+
+def test_whoever_reads_about_arrays_loads_what_describes_their_methods() -> None:
+    waiting = operand._special("sum").__doc__
+    assert "help(primax.Array)" in waiting
+    assert Array.__doc__.startswith("An immutable n-dimensional array")
+    members = {name: getattr(Array, name).__doc__ for name in (*METHODS, *operand._PROPERTIES)}
+    assert all(members.values())
+    assert waiting not in members.values()
+    assert members["sum"] == OPERATORS["sum"].__doc__
