@@ -13,7 +13,7 @@ from primax import lax
 from primax.core.closure_lifting import lifted, using
 from primax.extend import core
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 A = np.full((2, 3), 0.1, np.float32)
 X = np.float32([1, 2])

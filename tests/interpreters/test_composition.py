@@ -12,6 +12,8 @@ import primax.numpy as pnp
 from primax import lax
 from primax.extend import core
 
+pytestmark = [pytest.mark.any_word_size, pytest.mark.any_release]
+
 POINT = 1.3
 
 

@@ -70,6 +70,7 @@ def along(f):
     return lambda x: px.jvp(f, (x,), (x,))
 
 
+@pytest.mark.any_release
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_time_is_linear_in_the_number_of_equations_and_recursion_is_not_needed(operation):
     limit = sys.getrecursionlimit()

@@ -16,7 +16,7 @@ from distributions import Site
 
 import primax as px
 
-pytestmark = pytest.mark.skipif(px.config.enable_x64, reason="the kit checks both word sizes, whatever the option says")
+pytestmark = [pytest.mark.any_word_size, pytest.mark.any_release]  # the kit checks both word sizes
 
 PROGRAM = """
 import json, sys

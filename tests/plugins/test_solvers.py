@@ -9,7 +9,7 @@ import primax as px
 import primax.numpy as pnp
 from primax import lax
 
-pytestmark = pytest.mark.usefixtures("in_32_bits")
+pytestmark = [pytest.mark.usefixtures("in_32_bits"), pytest.mark.any_release]
 
 A = np.float32([[4, 1, 0], [1, 3, 1], [0.5, 0, 2]])
 B = np.float32([1, 2, 3])

@@ -10,6 +10,8 @@ from scipy import linalg as scipy_linalg
 
 import primax as px
 
+pytestmark = pytest.mark.any_release
+
 pnp = px.numpy
 
 

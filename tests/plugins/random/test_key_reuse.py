@@ -11,7 +11,7 @@ import primax.numpy as pnp
 from primax import lax, random
 from primax.extend import define_primitive, derive
 
-pytestmark = pytest.mark.any_word_size
+pytestmark = [pytest.mark.any_word_size, pytest.mark.any_release]
 
 
 def twice_of_one(k):

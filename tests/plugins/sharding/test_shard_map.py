@@ -113,6 +113,7 @@ def test_types_that_tell_nothing_change_no_values(mesh, name):
     np.testing.assert_allclose(*grads, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.any_release
 @settings(max_examples=12)
 @given(data=st.data())
 def test_random_programs_of_parts_equal_those_of_wholes(data):
