@@ -258,7 +258,7 @@ def _differ_in_vma(one: ShapedArray, other: ShapedArray, ignoring: Collection[st
         return False
     placements = one.placement, other.placement
     placed, rest = placements if placements[1] is None else placements[::-1]
-    return placed is not None and placed.equals_apart_from_vma(rest)
+    return placed is not None and placed.equals_except_vma(rest)
 
 
 def is_void(aval: AbstractValue) -> bool:

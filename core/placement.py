@@ -59,7 +59,7 @@ class Placement:
         """The placement of cotangents."""
         raise NotImplementedError
 
-    def equals_apart_from_vma(self, other: Placement | None) -> bool:
+    def equals_except_vma(self, other: Placement | None) -> bool:
         """Whether another placement differs at most in the axes along which values vary."""
         raise NotImplementedError
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from primax.extend.host.metadata import FLAGS, LISTS, OF_CLASSES
 
-__all__ = ["as_dict", "describe", "flags", "unsaid"]
+__all__ = ["as_dict", "describe", "flags", "unlisted"]
 
 
 def describe(entries: Iterable[Any]) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def flags(description: dict[str, Any]) -> dict[str, bool]:
     return {flag: description[flag] for flag in FLAGS if flag in description}
 
 
-def unsaid(description: dict[str, Any], entries: Iterable[Any]) -> list[str]:
+def unlisted(description: dict[str, Any], entries: Iterable[Any]) -> list[str]:
     """The entries of a plugin that others may use and that its file omits."""
     want = describe(entries)
     return [entry for name in LISTS for entry in want[name] if entry not in description[name]]

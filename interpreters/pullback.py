@@ -85,13 +85,13 @@ class Derivative:
         if self._args is not None:
             return self._restored()
         if self._tape is None:
-            residuals, empty, _ = self._taken_apart()
+            residuals, empty, _ = self._as_parts()
             if any(type(x) is NotSaveable for x in residuals):
                 return self._restored()
             self._tape = empty.with_residuals(residuals)
         return self._tape
 
-    def _taken_apart(self) -> tuple[Sequence[Any], Tape, Places]:
+    def _as_parts(self) -> tuple[Sequence[Any], Tape, Places]:
         """The residuals, the rest of the tape, and the positions of the arguments among the residuals."""
         if self._parts is None:
             assert self._tape is not None
@@ -102,7 +102,7 @@ class Derivative:
 
     def _residuals(self) -> list[Any]:
         """The residuals, with the current values of the arguments after assignments."""
-        residuals, _, places = self._taken_apart()
+        residuals, _, places = self._as_parts()
         values = list(residuals)
         if self._args is not None:
             for place, x in zip(places, self._leaves_of_args(), strict=True):
@@ -124,7 +124,7 @@ class Derivative:
           ValueError: an argument is missing.
           TypeError: an argument has another type.
         """
-        _, empty, places = self._taken_apart()
+        _, empty, places = self._as_parts()
         values = self._residuals()
         missing = []
         for i, (place, want) in enumerate(zip(places, self.in_avals, strict=True)):
@@ -162,7 +162,7 @@ class Derivative:
 
     def tree_flatten(self) -> tuple[Sequence[Any], tuple[Any, ...]]:
         """The residuals, and the static parts."""
-        _, empty, places = self._taken_apart()
+        _, empty, places = self._as_parts()
         rest = empty, places, self.in_tree, tuple(self.in_avals), self.out_tree, tuple(self.out_avals)
         return self._residuals(), rest
 
@@ -272,7 +272,7 @@ class Pullback(Derivative):
         The derivative uses the value that is assigned to an entry.
         """
         if self._args is None:
-            residuals, _, places = self._taken_apart()
+            residuals, _, places = self._as_parts()
             leaves = [NotNeeded() if place is None else residuals[place] for place in places]
             self._args = list(tree.unflatten(self.in_tree, leaves))
         return self._args
@@ -287,7 +287,7 @@ class Pullback(Derivative):
     @property
     def opaque_residuals(self) -> list[Any]:
         """The residuals that are not arguments."""
-        residuals, _, places = self._taken_apart()
+        residuals, _, places = self._as_parts()
         return [x for i, x in enumerate(residuals) if i not in places]
 
     def replace(self, **changes: Any) -> Pullback:
@@ -308,7 +308,7 @@ class Pullback(Derivative):
     def leave_out(self, saveable: Any) -> None:
         """Drop the arguments for which a tree of bools is False, as `vjp` does for `saveable_args`."""
         kept = list(_spread(saveable, self.in_tree, ""))
-        residuals, empty, places = self._taken_apart()
+        residuals, empty, places = self._as_parts()
         saved = {place for place, keep in zip(places, kept, strict=True) if keep}
         gone = set(places) - saved
         self._parts = [NotSaveable() if i in gone else x for i, x in enumerate(residuals)], empty, places

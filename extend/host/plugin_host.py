@@ -467,7 +467,7 @@ class PluginHost(WritePolicy):
             record.state = "active"
             record.reason = record.traceback = ""
             self._active.append(record)
-            self._look_at_file(record)
+            self._inspect_file(record)
             self._look_for_forgotten(record, waiting)
             self._enter_awaited(registry)
         finally:
@@ -536,14 +536,14 @@ class PluginHost(WritePolicy):
             )
             not_entered.difference_update(forgotten)
 
-    def _look_at_file(self, record: PluginRecord) -> None:
+    def _inspect_file(self, record: PluginRecord) -> None:
         """Record a warning about entries of an installed plugin that its file does not list."""
         if record.source != "installed":
             return
-        unsaid = [] if record.manifest is None else manifests.unsaid(record.manifest, record.entries)
-        if unsaid:
+        unlisted = [] if record.manifest is None else manifests.unlisted(record.manifest, record.entries)
+        if unlisted:
             self._remarks.append(
-                f"the {metadata.FILE} of plugin {record.describe()} does not list {', '.join(map(repr, unsaid))}, so "
+                f"the {metadata.FILE} of plugin {record.describe()} does not list {', '.join(map(repr, unlisted))}, so "
                 f"programs that do not import the plugin will not find them; `python -m primax check {record.name}` "
                 "shows the right file"
             )

@@ -433,13 +433,13 @@ class Registry:
         elif holder.plugin == self.plugin or full_name in self._primitives:
             raise RefusedError(f"plugin {self.plugin!r} may not define two primitives {name!r}")
         else:
-            self._tell_apart(holder)
+            self._show_full_name(holder)
             primitive.full_name = full_name
             undo_log.put(self._primitives, full_name, primitive)
         primitive.plugin = self.plugin
         self._log("primitive", self._key_of(primitive))
 
-    def _tell_apart(self, holder: Primitive) -> None:
+    def _show_full_name(self, holder: Primitive) -> None:
         """Show a primitive of a plugin by its full name, since another one will have the same short name."""
         if holder.full_name or belongs(holder.module, built_in):
             return
@@ -523,8 +523,8 @@ class Registry:
         if isinstance(held, LazyEntries):
             allowed = loader.may_enter(held.what, key)
         else:
-            what_it_is = f"the {what} {name_of_entry(key)!r}"
-            allowed = holding is None or loader.may_replace(what_it_is, holding.owner, holding.current)
+            described = f"the {what} {name_of_entry(key)!r}"
+            allowed = holding is None or loader.may_replace(described, holding.owner, holding.current)
         if not allowed and holding is not None:
             self._log(what, name_of_entry(key), "", holding.current, outranked=True)
         return allowed

@@ -180,7 +180,7 @@ class TypePlacement(Placement):
     def cotangent(self) -> TypePlacement | None:
         return self if self.explicit is None else self.with_explicit(self.explicit.of_cotangents)
 
-    def equals_apart_from_vma(self, other: Placement | None) -> bool:
+    def equals_except_vma(self, other: Placement | None) -> bool:
         return self.explicit is (other.explicit if isinstance(other, TypePlacement) else None)
 
     def with_explicit(self, explicit: AvalSharding | None) -> TypePlacement | None:

@@ -13,9 +13,9 @@ from primax.extend.errors import ShardingTypeError
 from primax.extend.provisional.aval_sharding import aval_sharding, axes_of_dims
 
 __all__ = [
-    "all_alike",
     "along_axis",
     "broadcast_axes",
+    "common_axes",
     "cut_axes",
     "dropped_axes",
     "refuse_divided",
@@ -53,16 +53,16 @@ def whole_along(x: ShapedArray, dims: Sequence[int], how: str = "primax.reshard"
             )
 
 
-def all_alike(avals: Sequence[ShapedArray]) -> Axes:
+def common_axes(avals: Sequence[ShapedArray]) -> Axes:
     """The mesh axes of operands that must all have the same sharding, or be whole.
 
     Raises:
       ShardingTypeError: two operands are divided differently.
       ValueError: there are no operands.
     """
-    avals = sequence("all_alike", "avals", avals)
+    avals = sequence("common_axes", "avals", avals)
     if not avals:
-        raise ValueError("all_alike: avals must hold a type, got none")
+        raise ValueError("common_axes: avals must hold a type, got none")
     first = next((aval for aval in avals if aval_sharding(aval) is not None), avals[0])
     for aval in avals:
         if aval_sharding(aval) is not None and axes_of_dims(aval) != axes_of_dims(first):

@@ -130,8 +130,8 @@ def _is_narrow_product(eqn: JaxprEqn) -> bool:
     return any(2**15 < prod(side.shape) // inner // blocks <= 2**16 for side in (left, right))
 
 
-def _sum_apart(ctx: LoweringRuleContext, values: Sequence[Any], params: dict[str, Any], lower: Lower) -> list[Any]:
-    """Let XLA compute sums apart from products in the whole program."""
+def _sum_separately(ctx: LoweringRuleContext, values: Sequence[Any], params: dict[str, Any], lower: Lower) -> list[Any]:
+    """Let XLA compute sums separately from products in the whole program."""
     if ctx.primitive.name == "dot_general":
         ctx.module_context.options["xla_cpu_experimental_ynn_fusion_type"] = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
     return lower(ctx, values, params)
@@ -254,7 +254,7 @@ def _by_comparison(ctx: LoweringRuleContext, values: Sequence[Any], params: dict
 if _jaxlib.has_fault("exp of NaN"):
     register_lowering_layer(_has_exponential_of_nan, _keep_nan, order=60, primitives=_EXPONENTIALS)
 if _jaxlib.has_fault("sum of products"):
-    register_lowering_layer(_has_narrow_product, _sum_apart, order=61, primitives=("dot_general",))
+    register_lowering_layer(_has_narrow_product, _sum_separately, order=61, primitives=("dot_general",))
 if _jaxlib.has_fault("extrema of NaN"):
     register_lowering_layer(_has_extremum, _with_nan, order=62, primitives=_EXTREMA)
 if _jaxlib.has_fault("bounds of terms"):

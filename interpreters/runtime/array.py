@@ -30,7 +30,7 @@ class _ArrayType(type):
     """Makes tracers of arrays and arrays of extended dtypes instances of `Array`, for annotations and checks."""
 
     # `help` shows the methods, whose docstrings are those of plugins.
-    __doc__ = property(lambda cls: [*map(operators.ask, operator_names)] and vars(cls)["__doc__"])  # type: ignore[assignment]
+    __doc__ = property(lambda cls: [*map(operators.ask, operator_names)] and vars(cls)["__doc__"])
 
     def __instancecheck__(cls, x: object) -> bool:
         return type(x) in array_classes or (isinstance(x, Tracer) and isinstance(x.aval, ShapedArray))

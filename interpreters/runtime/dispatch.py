@@ -324,7 +324,7 @@ def fast_path(executable: Executable, out_tree: Any, args: Sequence[Any]) -> Any
         return None  # jaxlib keeps no tokens, and has no float0
     if any(isinstance(x, np.ndarray) and type(x) not in _host_array_types for x in args):
         return None
-    if "jax" in sys.modules and not _reads_alike(args):
+    if "jax" in sys.modules and not _same_reading(args):
         return None
     committed = is_committed(args) or len(executable.site.devices) > 1
     count = len(executable.in_shardings)
@@ -343,7 +343,7 @@ def fast_path(executable: Executable, out_tree: Any, args: Sequence[Any]) -> Any
     )
 
 
-def _reads_alike(args: Sequence[Any]) -> bool:
+def _same_reading(args: Sequence[Any]) -> bool:
     """Whether jaxlib reads these arguments like primax; if jax is imported, jaxlib follows the flags of jax.
 
     The flags are part of the dispatcher's key, so the answer is valid until they change.

@@ -470,7 +470,7 @@ def compile_and_run(
     checks = start_watches(name, closed, args)
     # A program whose results are checked may run again, so its arguments must stay.
     target = Target(name, site, () if checks else donated, keep_unused, options)
-    operands = _with_large_ones_put(closed, args, site)
+    operands = _put_large_operands(closed, args, site)
     executable = executable_for(closed, target)
     outs = executable(operands)
     for check in checks or ():
@@ -481,7 +481,7 @@ def compile_and_run(
 _LARGE = 2**32
 
 
-def _with_large_ones_put(closed: ClosedJaxpr, args: Sequence[Any], site: DeviceAssignment) -> Sequence[Any]:
+def _put_large_operands(closed: ClosedJaxpr, args: Sequence[Any], site: DeviceAssignment) -> Sequence[Any]:
     """Arguments, with large ones that the program uses placed on its device.
 
     Values that exceed the memory then raise an error before XLA compiles the program; some releases of XLA crash then.

@@ -238,7 +238,7 @@ def _received(stack: Any, outputs: Any, starts: Any, sizes: Any, targets: Any) -
 def _batch(axis: batching.AxisData, args: Any, dims: Any, **params: Any) -> tuple[Any, Any]:
     names, groups = params["axis_name"], params["axis_index_groups"]
     if axis.name not in names:
-        return _batch_elsewhere(axis, args, dims, params)
+        return _batch_other_axis(axis, args, dims, params)
     stacks = [batching.to_dim(x, axis.size, dim, 0) for x, dim in zip(args, dims, strict=True)]
     others = tuple(name for name in names if name != axis.name)
     if others:
@@ -257,7 +257,7 @@ def _across(stack: Any, outputs: Any, starts: Any, sizes: Any, targets: Any, rec
     return _received(stack, outputs, *(transpose(x, (1, 0)) for x in (starts, sizes, targets)))
 
 
-def _batch_elsewhere(axis: batching.AxisData, args: Any, dims: Any, params: dict[str, Any]) -> tuple[Any, Any]:
+def _batch_other_axis(axis: batching.AxisData, args: Any, dims: Any, params: dict[str, Any]) -> tuple[Any, Any]:
     """Elements that are mapped along another axis: as further columns if they have the same chunks, or one by one."""
     if all(dim is None for dim in dims[2:]):
         operand, output = (batching.to_dim(x, axis.size, dim, 1) for x, dim in zip(args[:2], dims[:2], strict=True))

@@ -65,7 +65,7 @@ def cond(
     Array(11., dtype=float32, weak_type=True)
     """
     if operand is _no_operand and _names_an_operand_each(true_fun, operands):
-        return _with_an_operand_each(pred, true_fun, false_fun, *operands)
+        return _with_operand_per_branch(pred, true_fun, false_fun, *operands)
     operands = _operands("cond", operands, operand)
     require_function("cond", "true_fun", true_fun)
     require_function("cond", "false_fun", false_fun)
@@ -94,7 +94,7 @@ def _names_an_operand_each(first: Any, rest: tuple[Any, ...]) -> bool:
     return len(rest) == 2 and callable(rest[1]) and not callable(first)
 
 
-def _with_an_operand_each(pred: Any, true_operand: Any, true_fun: Any, false_operand: Any, false_fun: Any) -> Any:
+def _with_operand_per_branch(pred: Any, true_operand: Any, true_fun: Any, false_operand: Any, false_fun: Any) -> Any:
     """The old order of arguments: an operand before each function."""
     require_function("cond", "true_fun", true_fun)
     return cond(pred, lambda pair: true_fun(pair[0]), lambda pair: false_fun(pair[1]), (true_operand, false_operand))

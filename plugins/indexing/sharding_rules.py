@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from primax.extend.core import ShapedArray
-from primax.extend.provisional.dividing import all_alike, cut_axes, refuse_divided
+from primax.extend.provisional.dividing import common_axes, cut_axes, refuse_divided
 from primax.extend.provisional.sharding import aval_sharding, axes_of_dims
 from primax.extend.provisional.sharding_rule import ShardingRule
 from primax.plugins.indexing.primitives import (
@@ -31,7 +31,7 @@ def _dynamic_slice(x: ShapedArray, *starts: ShapedArray, slice_sizes: tuple[int,
 def _dynamic_update_slice(x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> list[Any]:
     refuse_divided("positions", starts)
     if aval_sharding(update) is not None:
-        all_alike([x, update])
+        common_axes([x, update])
     return [axes_of_dims(x)]
 
 

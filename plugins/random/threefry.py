@@ -164,11 +164,11 @@ def _with_last_axis(x: Any) -> Array:
     return broadcast_in_dim_p.bind(x, shape=(*shape, 1), broadcast_dimensions=tuple(range(len(shape))))
 
 
-_typed_alike = elementwise_abstract_eval("threefry2x32", [_WORDS] * 4, same_shape=True)
+_same_types = elementwise_abstract_eval("threefry2x32", [_WORDS] * 4, same_shape=True)
 
 
 def _threefry2x32_abstract_eval(*avals: ShapedArray) -> list[ShapedArray]:
-    return [_typed_alike(*avals)] * 2
+    return [_same_types(*avals)] * 2
 
 
 def _threefry2x32_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:

@@ -12,7 +12,7 @@ from primax.extend.core import Array, ShapedArray, get_aval
 from primax.extend.interpreters import ad, batching, mlir
 from primax.extend.provisional.arguments import canonical_axes, canonical_axis, integers, is_value, renumbered
 from primax.extend.provisional.computations import Interpreted, elementwise, read_operands, require_pure, stage
-from primax.extend.provisional.dividing import all_alike, dropped_axes, refuse_divided
+from primax.extend.provisional.dividing import common_axes, dropped_axes, refuse_divided
 from primax.extend.provisional.elementwise import ORDERED
 from primax.extend.provisional.lowering import cached_ir_type
 from primax.extend.provisional.sharding import with_out_sharding
@@ -479,7 +479,7 @@ def _reduce_lowering(
 def _reduce_sharding_rule(*avals: ShapedArray, computation: core.ClosedJaxpr, dimensions: tuple[int, ...]) -> list[Any]:
     count = len(avals) // 2
     refuse_divided("initial values", avals[count:])
-    axes = all_alike(avals[:count])
+    axes = common_axes(avals[:count])
     return [tuple([names for i, names in enumerate(axes) if i not in dimensions])] * count
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from primax.extend import dtypes
 from primax.extend.core import ShapedArray
 from primax.extend.provisional.dividing import (
-    all_alike,
     broadcast_axes,
+    common_axes,
     cut_axes,
     dropped_axes,
     reshaped_axes,
@@ -86,7 +86,7 @@ def _pad(x: ShapedArray, value: ShapedArray, *, padding_config: Any) -> list[Any
 
 
 def _concatenate(*operands: ShapedArray, dimension: int) -> list[Any]:
-    return [all_alike(operands)]
+    return [common_axes(operands)]
 
 
 def _split(x: ShapedArray, *, sizes: Sequence[int], axis: int) -> list[Any]:
@@ -99,7 +99,7 @@ def _rev(x: ShapedArray, *, dimensions: Any) -> list[Any]:
 
 
 def _stack(*operands: ShapedArray, axis: int) -> list[Any]:
-    axes = all_alike(operands)
+    axes = common_axes(operands)
     return [(*axes[:axis], (), *axes[axis:])]
 
 

@@ -166,7 +166,7 @@ class SymbolicDim:
             return NotImplemented
         if isinstance(other, SymbolicDim) and other.scope is not self.scope:
             if self.terms == terms:
-                self.scope.tell_apart(other.scope)  # a message about the two types would show them as equal
+                self.scope.distinguish(other.scope)  # a message about the two types would show them as equal
             return False  # types of two scopes must not become one
         if self.terms == terms:
             return True

@@ -48,7 +48,7 @@ class SymbolicScope:
         for text in self.constraints:
             self._add(text)
 
-    def tell_apart(self, other: SymbolicScope) -> None:
+    def distinguish(self, other: SymbolicScope) -> None:
         """Let texts distinguish the sizes of another scope from those of this one."""
         if self.mark == other.mark:
             other.mark += "'"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from primax.extend import core, hookimpl
-from primax.extend.provisional.dividing import all_alike, whole_along
+from primax.extend.provisional.dividing import common_axes, whole_along
 from primax.extend.rule_types import Table
 from primax.plugins.windows import reductions, selection
 from primax.plugins.windows.geometry import reduce_window_shape_tuple
@@ -37,7 +37,7 @@ def _sharding_rule(*avals: Any, **params: Any) -> list[Any]:
     for aval in arrays:
         whole_along(aval, [i for i, size in enumerate(params["window_dimensions"]) if size != 1])
     count = len(avals) // 2 if "jaxpr" in params else 1
-    return [all_alike(arrays)] * count
+    return [common_axes(arrays)] * count
 
 
 RULES: Table = reductions.RULES | selection.RULES

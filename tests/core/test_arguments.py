@@ -634,7 +634,7 @@ def test_no_exclusion_of_all_files_is_registered():
         ),
         (lambda: ad.transpose_jaxpr(px.make_jaxpr(pnp.sin)(1.0), [True] * 9, [True]), "^transpose_jaxpr: linear must"),
         (lambda: narrow.in_whole_bytes(len, bits=3), "^in_whole_bytes: bits must be 2 or 4"),
-        (lambda: dividing.all_alike([]), "^all_alike: avals must hold a type"),
+        (lambda: dividing.common_axes([]), "^common_axes: avals must hold a type"),
         (lambda: sampling.numbers((2,), start=0.5), "^numbers: start must be an integer"),
         (lambda: held_programs.merge([True], [], []), "^merge: there must be one element for each flag"),
         (lambda: px.test_util.check_grads(len, 3, 1), "^check_grads: args must be a sequence"),

@@ -107,9 +107,7 @@ def test_linearize_drops_operations_that_no_output_needs() -> None:
     assert len(px.make_jaxpr(f_lin)(1.0).eqns) == 1
     assert float(px.jit(lambda x: px.linearize(fun, x)[1](1.0))(2.0)) == 3.0
     _, f_lin = px.linearize(twice, 2.0)
-    text = (
-        rf"forward-mode autodiff \(jvp\) to a custom_vjp .* no forward-mode .*twice is called at {__file__}"
-    )
+    text = rf"forward-mode autodiff \(jvp\) to a custom_vjp .* no forward-mode .*twice is called at {__file__}"
     with pytest.raises(TypeError, match=text) as refusal:
         f_lin(1.0)
     assert not hasattr(refusal.value, "__notes__")

@@ -272,7 +272,7 @@ def test_sizes_of_two_scopes_with_one_name_have_different_texts_once_they_are_co
     text = "mod(n, 3) + 2*n"
     assert str(one) == str(other) == text
     assert one.scope.mark == other.scope.mark == ""
-    one.scope.tell_apart(other.scope)
+    one.scope.distinguish(other.scope)
     assert (str(one), str(other)) == (text, "mod(n', 3) + 2*n'")
     assert one.spelling == other.spelling == text
     (x,), (y,) = symbolic_shape("n"), symbolic_shape("n")

@@ -135,7 +135,7 @@ def _make_client(plugin: pjrt.Plugin) -> Any:
     return import_module("primax.interpreters.runtime.devices.pjrt").make_client(plugin, joined.runtime)
 
 
-def _why_not(name: str) -> str:
+def _hint(name: str) -> str:
     """The reason why there is no platform with this name, for the end of a message."""
     problems = [f"; the plugin {p.source} cannot be used: {p.problem}" for p in plugins() if p.name == name]
     if name in ("gpu", *_FAMILIES["gpu"]) and not problems:
@@ -209,7 +209,7 @@ def client(platform: str | None = None) -> Any:
             if client is None:
                 if name not in platforms:
                     raise XlaError(
-                        f"Unknown backend: there is no platform {name!r}; there are {sorted(platforms)}{_why_not(name)}"
+                        f"Unknown backend: there is no platform {name!r}; there are {sorted(platforms)}{_hint(name)}"
                     )
                 fork_guard.require_own_process()
                 client = _clients[name] = platforms[name].make_client()

@@ -93,8 +93,8 @@ def test_entries_are_described_and_what_a_file_leaves_out_is_told() -> None:
         "extends": ["cos transpose", "sin jvp"],
         "others": ["aval kepler.types.Star", "operator invert", "solver cg in mylib"],
     }
-    assert manifests.unsaid(described, entries) == []
-    assert manifests.unsaid({**described, "extends": ["sin jvp"]}, entries) == ["cos transpose"]
+    assert manifests.unlisted(described, entries) == []
+    assert manifests.unlisted({**described, "extends": ["sin jvp"]}, entries) == ["cos transpose"]
 
 
 def test_a_plugin_waits_for_uses_of_what_it_says_unless_one_could_not_be_noticed() -> None:
