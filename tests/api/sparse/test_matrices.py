@@ -62,7 +62,7 @@ DTYPES = [
 def test_matrices_of_dense_ones_are_stored_as_in_jax(name, nse, theirs):
     import jax.numpy as jnp
 
-    for dtype, index_dtype in DTYPES:
+    for dtype, index_dtype in DTYPES if nse in (None, 11) else DTYPES[:1]:
         options = {"nse": nse, "index_dtype": index_dtype}
         x = X.astype(dtype)
         same(kind(name).fromdense(x, **options), getattr(theirs, name).fromdense(jnp.asarray(x), **options))
