@@ -18,8 +18,8 @@ from primax.extend.host.plugin_host import PluginHost, PluginRecord
 from primax.extend.host.registry import Registry
 
 AUTHORS = Path(__file__).parents[2] / "docs" / "authors"
-PLUGINS, REGISTRY, KINDS = (
-    (AUTHORS / f"{name}.md").read_text(encoding="utf-8") for name in ("plugins", "registry", "kinds")
+PLUGINS, REGISTRY, RULES, KINDS = (
+    (AUTHORS / f"{name}.md").read_text(encoding="utf-8") for name in ("plugins", "registry", "rules", "kinds")
 )
 HOOKS = {name: spec for name, spec in vars(hookspec).items() if hasattr(spec, "primax_spec")}
 METHODS = [name for name, member in vars(Registry).items() if inspect.isfunction(member) and not name.startswith("_")]
@@ -70,7 +70,7 @@ def test_every_method_of_the_registry_is_there_with_its_arguments(name):
 
 @pytest.mark.parametrize("kind", rule_tables)
 def test_every_kind_of_rule_is_there_with_its_signature(kind):
-    assert f"| `{kind}` | `{rule_tables[kind].signature}` |" in KINDS
+    assert f"| `{kind}` | `{rule_tables[kind].signature}` |" in RULES + KINDS
 
 
 @pytest.mark.parametrize("name", sorted(variables() - options()))
