@@ -64,7 +64,7 @@ def reference() -> str:
             lines += [f"## {name}", "", _sentence(module), ""]
             rows = [f"| `{each}` | {_meaning(getattr(module, each))} |" for each in getattr(module, "__all__", ())]
             lines += ["| name | meaning |", "|---|---|", *rows, ""] if rows else []
-    return "\n".join(lines)
+    return "\n".join([*lines, "Next: [interpreters and transformations](../interpreters/index.md).", ""])
 
 
 _INTRODUCTION = """# The names of primax.extend
