@@ -57,6 +57,7 @@ DTYPES = [
 ]
 
 
+@pytest.mark.any_release
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("nse", [None, 0, 2, 11, 15])
 def test_matrices_of_dense_ones_are_stored_as_in_jax(name, nse, theirs):
