@@ -312,10 +312,12 @@ def _abstract_eval(primitive: core.Primitive, monoid: Monoid) -> Callable[..., S
 
 
 def _extremum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
-    """The tangent of a greatest or smallest element: the mean of the tangents of all elements equal to it."""
+    """The tangent of a greatest or smallest element: the mean of the tangents of all elements equal to it, 0 of none."""
 
     def jvp(t: Any, out: Any, operand: Any, *, axes: tuple[int, ...]) -> Array:
         shape = get_aval(operand).shape
+        if 0 in shape:
+            return reduce_sum_p.bind(t, axes=axes)
         kept = tuple([i for i in range(len(shape)) if i not in axes])
         spread = broadcast_in_dim_p.bind(out, shape=shape, broadcast_dimensions=kept)
         equal = eq(operand, spread)

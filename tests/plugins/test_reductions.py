@@ -118,6 +118,12 @@ def test_elements_that_are_all_greatest_share_the_cotangent() -> None:
     assert_close(got, np.array([0, 1, 1, 0, 1, 0], np.float32) / np.float32(3))
 
 
+def test_the_greatest_of_no_elements_has_the_derivative_0() -> None:
+    x = np.zeros((0, 3), np.float32)
+    _, tangent = px.jvp(lambda x: px.numpy.max(x, axis=0, initial=0.0), (x,), (x,))
+    assert tangent.tolist() == [0.0, 0.0, 0.0]
+
+
 def test_the_gradient_of_a_product_is_right_where_factors_are_zero() -> None:
     x = np.array([[2, 0, 3], [0, 5, 0], [1, 2, 3]], np.float32)
     got = px.grad(lambda x: R.reduce_sum(R.reduce_prod(x, (1,)), (0,)))(x)
