@@ -38,11 +38,7 @@ from primax.plugins.structural import slice_p
 
 __all__ = ["choose", "compress", "extract", "place", "put", "put_along_axis", "take", "take_along_axis"]
 
-_CLIP, _FILL, _PROMISE = (
-    GatherScatterMode.CLIP,
-    GatherScatterMode.FILL_OR_DROP,
-    GatherScatterMode.PROMISE_IN_BOUNDS,
-)
+_CLIP, _FILL, _PROMISE = (GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP, GatherScatterMode.PROMISE_IN_BOUNDS)
 _ALL = slice(None)
 
 
@@ -212,11 +208,7 @@ def take_along_axis(
         arr,
         vectors,
         dimension_numbers=GatherDimensionNumbers(
-            windows,
-            tuple([d for d in free if d not in batch]),
-            (axis,),
-            batch,
-            tuple([free.index(d) for d in batch]),
+            windows, tuple([d for d in free if d not in batch]), (axis,), batch, tuple([free.index(d) for d in batch])
         ),
         slice_sizes=tuple([shape[d] if d in windows else 1 for d in range(len(shape))]),
         fill_value=fill_value,

@@ -221,11 +221,7 @@ bitwise_xor = _binary("bitwise_xor", bitwise.xor_p, "The bits that are set in ex
 left_shift = _binary("left_shift", bitwise.shift_left_p, "x * 2**y, by shifting bits.", _INTEGER, to_number)
 nextafter = _binary("nextafter", rounding.nextafter_p, "The next number from x towards y.", _REAL, to_inexact)
 arctan2 = _binary(
-    "arctan2",
-    trigonometry.atan2_p,
-    "The angle in radians of the point (y, x), in (-pi, pi].",
-    _INEXACT,
-    to_inexact,
+    "arctan2", trigonometry.atan2_p, "The angle in radians of the point (y, x), in (-pi, pi].", _INEXACT, to_inexact
 )
 
 
@@ -261,11 +257,7 @@ def _ordering(name: str, primitive: Any, sign: str) -> Callable[[ArrayLike, Arra
         return primitive.bind(x, y)
 
     return document(
-        function,
-        name,
-        f"Whether x {sign} y.",
-        2,
-        "of any dtype; complex numbers are ordered by real part first",
+        function, name, f"Whether x {sign} y.", 2, "of any dtype; complex numbers are ordered by real part first"
     )
 
 

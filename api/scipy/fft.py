@@ -67,11 +67,7 @@ def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm
 
 
 def dctn(
-    x: ArrayLike,
-    type: int = 2,
-    s: ShapeLike | None = None,
-    axes: Axes | None = None,
-    norm: str | None = None,
+    x: ArrayLike, type: int = 2, s: ShapeLike | None = None, axes: Axes | None = None, norm: str | None = None
 ) -> Array:
     """The discrete cosine transform along several axes.
 
@@ -100,11 +96,7 @@ def dctn(
 
 
 def idctn(
-    x: ArrayLike,
-    type: int = 2,
-    s: ShapeLike | None = None,
-    axes: Axes | None = None,
-    norm: str | None = None,
+    x: ArrayLike, type: int = 2, s: ShapeLike | None = None, axes: Axes | None = None, norm: str | None = None
 ) -> Array:
     """The inverse of `dctn`, with its arguments.
 

@@ -391,7 +391,11 @@ class Case:
         double = self.double
         if self.programs or not double.active or any(np.iscomplexobj(x) for s in self.siblings for x in s.args):
             return None
-        args = [x + 1j * direction(x, ("imaginary", i)) if is_inexact(x) else x for i, x in enumerate(double.args)]
+        # Off the axes, where functions have branch cuts.
+        args = [
+            x + np.where(x == 0, 0.25 + 1j, 1j) * direction(x, ("imaginary", i)) if is_inexact(x) else x
+            for i, x in enumerate(double.args)
+        ]
         setting = Setting(self, args, True)
         return setting if refusal(setting) is None else None
 

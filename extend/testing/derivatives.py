@@ -39,6 +39,7 @@ __all__ = [
     "check_symbolic_zeros",
     "check_transpose",
     "dot_products",
+    "rounding_of_terms",
 ]
 
 Values = Sequence[Any]
@@ -121,6 +122,15 @@ def _errors_of_slopes(setting: Setting, directions: Values, active: Sequence[int
 def _smooth(setting: Setting, *args: Any) -> list[Any]:
     outs = setting.base(*args)
     return [outs[i] for i in setting.smooth]
+
+
+def rounding_of_terms(setting: Setting, derivatives: Values) -> float:
+    """A bound for the error of derivatives by rounding, if they consist of terms as large as results by operands."""
+    outs = [np.abs(double(x)) for x in setting.base(*setting.args) if is_inexact(x)]
+    operands = [np.abs(double(setting.args[i])) for i in setting.active]
+    smallest = min((np.min(x, where=x > 0, initial=1.0) for x in operands), default=1.0)
+    size = max((float(np.max(x, where=np.isfinite(x), initial=0.0)) for x in outs), default=0.0)
+    return 16 * max((epsilon(x) for x in derivatives if is_inexact(x)), default=0.0) * size / smallest
 
 
 def _products(noises: Values, directions: Values) -> float:
@@ -360,7 +370,8 @@ def _require_dot_product(
 
     def noise() -> float:
         of_pulled = rounding_near(setting.backward, [*setting.args, *cotangents])
-        return _products(noises(), cotangents) + _products(of_pulled, directions)
+        terms = rounding_of_terms(setting, pulled)
+        return _products([noise + terms for noise in noises()], cotangents) + _products(of_pulled, directions)
 
     if not abs(forward - backward) <= slack * size and not abs(forward - backward) <= slack * size + noise():
         raise Failed(

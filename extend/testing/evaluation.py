@@ -15,13 +15,12 @@ from primax.core.effects import Mutates
 from primax.core.rules import rule_tables
 from primax.core.trace import set_current_trace
 from primax.extend.testing.case import Case, Setting, is_array_type
-from primax.extend.testing.invariants import require_same
+from primax.extend.testing.invariants import eager, require_same
 from primax.extend.testing.programs import Program
 from primax.extend.testing.report import Failed, NotRun
 from primax.extend.testing.user_types import arrays_of
 from primax.extend.testing.values import default_rtol, difference
 from primax.interpreters.rule_checks import needs_rule_checks
-from primax.interpreters.runtime import device_put
 from primax.interpreters.runtime.array import Array
 from primax.interpreters.runtime.eval import eval_trace
 from primax.interpreters.runtime.extended_array import physical
@@ -47,24 +46,6 @@ Values = Sequence[Any]
 def tolerance(case: Case, dtype: Any) -> float:
     """The tolerance for values of a dtype at a sample."""
     return max(default_rtol(dtype), case.sample.rtol or 0.0)
-
-
-def eager(setting: Setting, args: Values | None = None, *, as_arrays: bool = True) -> list[Any]:
-    """The results of the impl rule for arrays, or for the arguments as they are, as a list."""
-    case = setting.case
-    args = setting.args if args is None else args
-    with config.enable_x64(setting.x64), set_current_trace(eval_trace):
-        arrays = [_array(x, aval) for x, aval in zip(args, setting.avals, strict=True)] if as_arrays else args
-        out = rule_tables["impl"][case.primitive](*arrays, **case.sample.params)
-        if not case.primitive.multiple_results:
-            return [out]
-        if not isinstance(out, list | tuple):
-            raise Failed(f"expected a list, since multiple_results is True, got {type(out).__name__}", "impl")
-        return list(out)
-
-
-def _array(x: Any, aval: Any) -> Any:
-    return device_put.put_value(np.asarray(x), aval.weak_type) if is_array_type(aval) else x
 
 
 def require_types(outs: Values, avals: Values, who: str, kind: str) -> None:

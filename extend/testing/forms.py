@@ -11,13 +11,13 @@ import numpy as np
 from primax.core import config
 from primax.core.avals import get_aval
 from primax.extend.testing.case import Case, Setting, batched, is_array_type, refusal
-from primax.extend.testing.derivatives import dot_products
+from primax.extend.testing.derivatives import dot_products, rounding_of_terms
 from primax.extend.testing.evaluation import eager, require_types, tolerance
 from primax.extend.testing.invariants import require_same
 from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
 from primax.extend.testing.types import array_args, empty_variants
-from primax.extend.testing.values import difference, direction, double, epsilon, is_inexact
+from primax.extend.testing.values import difference, direction
 from primax.interpreters.batching import to_dim
 from primax.interpreters.jvp import jvp_flat
 from primax.interpreters.linearize import linearize_flat
@@ -302,12 +302,7 @@ def _check_form(case: Case, described: str, setting: Setting, numbers: dict[int,
 
 
 def _noise(setting: Setting, results: Parts, way: str, n: int) -> Any:
-    """The errors by rounding in a result: those near the operands, and of terms as large as results by operands."""
-    sizes = [np.abs(double(x)) for x in setting.base(*setting.args) if is_inexact(x)]
-    operands = [np.abs(double(setting.args[i])) for i in setting.active]
-    least = min(np.min(x, where=x > 0, initial=1.0) for x in operands)
-    terms = max(np.max(x, where=np.isfinite(x), initial=0.0) for x in sizes) / least
-    return results.rounding(("arrays", way), n) + 16 * max(map(epsilon, results["arrays", way])) * terms
+    return results.rounding(("arrays", way), n) + rounding_of_terms(setting, results["arrays", way])
 
 
 class _Types:

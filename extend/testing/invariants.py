@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from primax.extend.testing.case import Case, Setting
-from primax.extend.testing.programs import rounding as rounding_of
+from primax.core import config
+from primax.core.rules import rule_tables
+from primax.core.trace import set_current_trace
+from primax.extend.testing.case import Case, Setting, is_array_type, refusal
+from primax.extend.testing.programs import rounding as rounding_near
 from primax.extend.testing.report import Failed
 from primax.extend.testing.values import difference, double, epsilon, is_inexact, type_difference
+from primax.interpreters.runtime import device_put
 from primax.interpreters.runtime.array import Array
+from primax.interpreters.runtime.eval import eval_trace
 from primax.interpreters.runtime.extended_array import physical
 
 __all__ = [
@@ -20,9 +25,11 @@ __all__ = [
     "change_of_invariants",
     "difference_alone",
     "differences",
+    "eager",
     "invariants",
     "require_same",
     "rounding",
+    "rounding_of",
     "second_change_of_invariants",
 ]
 
@@ -65,11 +72,10 @@ def differences(
       rtol: a function from a dtype to the relative tolerance, to which the errors of the primitive by rounding add.
     """
     if case.sample.invariants is None:
-        noises = cache(lambda: _rounding(case, args))
         for i, (got, want) in enumerate(zip(gots, wants, strict=True)):
             if isinstance(physical(want), _ARRAYS):
                 want = np.asarray(physical(want))
-                off = difference(physical(got), want, rtol(want.dtype), lambda i=i: noises()[i])
+                off = difference(physical(got), want, rtol(want.dtype), partial(rounding_of, case, args, i))
                 if off:
                     yield f"result {i}", off
         return
@@ -88,11 +94,33 @@ def differences(
             yield f"invariant {i}", off
 
 
-def _rounding(case: Case, args: Values) -> list[Any]:
-    """The errors of the primitive's results by rounding."""
+def eager(setting: Setting, args: Values | None = None, *, as_arrays: bool = True) -> list[Any]:
+    """The results of the impl rule for arrays, or for the arguments as they are, as a list."""
+    case = setting.case
+    args = setting.args if args is None else args
+    with config.enable_x64(setting.x64), set_current_trace(eval_trace):
+        arrays = [_array(x, aval) for x, aval in zip(args, setting.avals, strict=True)] if as_arrays else args
+        out = rule_tables["impl"][case.primitive](*arrays, **case.sample.params)
+        if not case.primitive.multiple_results:
+            return [out]
+        if not isinstance(out, list | tuple):
+            raise Failed(f"expected a list, since multiple_results is True, got {type(out).__name__}", "impl")
+        return list(out)
+
+
+def _array(x: Any, aval: Any) -> Any:
+    return device_put.put_value(np.asarray(x), aval.weak_type) if is_array_type(aval) else x
+
+
+def rounding_of(case: Case, args: Values, n: int, least: float = 0.0) -> Any:
+    """The errors by rounding in a result of the primitive, compiled or evaluated; numbers in place of integers."""
     wide = any(str(getattr(x, "dtype", "")) in ("float64", "complex128") for x in args)
     setting = Setting(case, args, case.native.x64 or wide)
-    return rounding_of(setting.base, setting.args)
+    if not any(map(is_inexact, args)):
+        floats = Setting(case, [x.astype(np.float32) if isinstance(x, np.ndarray) else x for x in args], setting.x64)
+        setting = floats if refusal(floats) is None else setting
+    programs: list[Any] = [setting.base, lambda *xs: [np.asarray(physical(x)) for x in eager(setting, xs)]]
+    return least + np.max([rounding_near(program, setting.args)[n] for program in programs[: 1 + case.has("impl")]], 0)
 
 
 def difference_alone(case: Case, got: Any, want: Any, rtol: float, noise: Any) -> str:

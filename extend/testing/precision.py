@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primax.extend.testing.case import Case, Setting, is_array_type, refusal
-from primax.extend.testing.derivatives import dot_products, require_derivatives, where
+from primax.extend.testing.derivatives import dot_products, require_derivatives, rounding_of_terms, where
 from primax.extend.testing.evaluation import tolerance
 from primax.extend.testing.programs import Parts
 from primax.extend.testing.report import Failed, NotRun
@@ -45,7 +45,7 @@ def check_own_dtype(case: Case) -> None:
         what, positions = (
             ("tangent of result", narrow.smooth) if way == "forward" else ("cotangent of argument", narrow.active)
         )
-        _compare(case, what, positions, derivatives, way, _in_double(narrow, wide, way))
+        _compare(narrow, what, positions, derivatives, way, _in_double(narrow, wide, way))
 
 
 def _narrow(case: Case) -> Setting | None:
@@ -82,13 +82,19 @@ def _in_double(narrow: Setting, wide: Setting, way: str) -> list[Any]:
     return results[len(narrow.out_avals) :] if way == "forward" else results
 
 
-def _compare(case: Case, what: str, positions: Sequence[int], derivatives: Parts, way: str, wants: list[Any]) -> None:
+def _compare(
+    narrow: Setting, what: str, positions: Sequence[int], derivatives: Parts, way: str, wants: list[Any]
+) -> None:
     for n, (i, got, want) in enumerate(zip(positions, derivatives[way], wants, strict=True)):
-        noise = partial(derivatives.rounding, way, n)
-        off = difference(got, want.astype(got.dtype), 30 * tolerance(case, got.dtype), noise)
+        noise = partial(_noise, narrow, derivatives, way, n)
+        off = difference(got, want.astype(got.dtype), 30 * tolerance(narrow.case, got.dtype), noise)
         if off:
             kinds = ("jvp",) if what.startswith("tangent") else ("jvp", "transpose")
             raise Failed(f"the {what} {i}, in {got.dtype}, differs from that in double precision: {off}", *kinds)
+
+
+def _noise(narrow: Setting, derivatives: Parts, way: str, n: int) -> Any:
+    return derivatives.rounding(way, n) + rounding_of_terms(narrow, derivatives[way])
 
 
 def check_linear_arguments(case: Case) -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "epsilon",
     "is_inexact",
     "largest",
+    "least",
     "type_difference",
     "varied",
 ]
@@ -44,6 +45,11 @@ def epsilon(x: Any) -> float:
 def largest(x: Any) -> float:
     """The largest number in the inexact type of a value."""
     return float(dtypes.finfo(np.asarray(x).dtype).max)
+
+
+def least(x: Any) -> float:
+    """A number in the inexact type of a value below which others have few digits, or are 0."""
+    return min(float(dtypes.finfo(np.asarray(x).dtype).tiny), 1e-6)
 
 
 def default_rtol(dtype: Any) -> float:
@@ -115,10 +121,10 @@ def difference(got: Any, want: Any, rtol: float | None = None, noise: Any = 0.0)
     else:
         rtol = default_rtol(want.dtype) if rtol is None else rtol
         finite = np.abs(b[np.isfinite(b)])
-        scale = float(finite.max()) if finite.size else 0.0
-        off = ~np.isclose(a, b, rtol=rtol, atol=rtol * scale + (0.0 if callable(noise) else noise), equal_nan=True)
+        atol = rtol * finite.max(initial=0.0) + (least(want) if rtol else 0.0)
+        off = ~np.isclose(a, b, rtol=rtol, atol=atol + (0.0 if callable(noise) else noise), equal_nan=True)
         if callable(noise) and off.any():
-            off = ~np.isclose(a, b, rtol=rtol, atol=rtol * scale + noise(), equal_nan=True)
+            off = ~np.isclose(a, b, rtol=rtol, atol=atol + noise(), equal_nan=True)
     if not off.any():
         return ""
     where = tuple(int(i) for i in np.argwhere(off)[0])

@@ -339,20 +339,14 @@ RULES: Table = dict(
             polygamma_p,
             _TWO,
             formula(_polygamma),
-            (
-                _no_derivative("polygamma", "m"),
-                lambda t, m, x: mul(t, polygamma(add(m, like(m, 1.0)), x)),
-            ),
+            (_no_derivative("polygamma", "m"), lambda t, m, x: mul(t, polygamma(add(m, like(m, 1.0)), x))),
             samples="primax.plugins.samples.special:SAMPLES",
         ),
         row(
             zeta_p,
             _TWO,
             formula(_zeta),
-            (
-                _no_derivative("zeta", "x"),
-                lambda t, x, q: mul(t, mul(neg(x), zeta(add(x, like(x, 1.0)), q))),
-            ),
+            (_no_derivative("zeta", "x"), lambda t, x, q: mul(t, mul(neg(x), zeta(add(x, like(x, 1.0)), q)))),
             samples="primax.plugins.samples.special:SAMPLES",
         ),
     )

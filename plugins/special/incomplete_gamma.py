@@ -311,10 +311,7 @@ RULES: Table = dict(
             igamma_p,
             _TWO,
             formula(_igamma),
-            (
-                lambda t, a, x: mul(t, igamma_grad_a(a, x)),
-                lambda t, a, x: mul(t, _density(a, x)),
-            ),
+            (lambda t, a, x: mul(t, igamma_grad_a(a, x)), lambda t, a, x: mul(t, _density(a, x))),
             samples="primax.plugins.samples.special:SAMPLES",
             makes_nan=True,
         ),
@@ -322,10 +319,7 @@ RULES: Table = dict(
             igammac_p,
             _TWO,
             formula(_igammac),
-            (
-                lambda t, a, x: mul(t, neg(igamma_grad_a(a, x))),
-                lambda t, a, x: mul(t, neg(_density(a, x))),
-            ),
+            (lambda t, a, x: mul(t, neg(igamma_grad_a(a, x))), lambda t, a, x: mul(t, neg(_density(a, x)))),
             samples="primax.plugins.samples.special:SAMPLES",
             makes_nan=True,
         ),
