@@ -109,7 +109,7 @@ def test_what_programs_for_jax_use_is_there(name: str) -> None:
 def test_packages_for_jax_are_named_apart_from_what_they_need() -> None:
     """So that installing them brings no jax."""
     packages, others = (
-        {line for line in (EXAMPLES / "for_jax" / name).read_text(encoding="utf-8").split("\n") if line[:1].isalpha()}
+        set(re.findall(r"^[\w-]+", (EXAMPLES / "for_jax" / name).read_text(encoding="utf-8"), re.MULTILINE))
         for name in ("packages.txt", "requirements.txt")
     )
     imported = set()
