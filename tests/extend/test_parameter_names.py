@@ -201,8 +201,27 @@ def test_a_primitive_with_parameters_of_every_name(p):
     px.visualize(closed)
     px.export.export(px.jit(f))(X)
     pickle.loads(pickle.dumps(closed))
-    if p is derived_p:
-        testing.check_primitive(p, X, Y, **hostile())
+
+
+@pytest.mark.slow
+def test_the_kit_checks_a_primitive_with_parameters_of_every_name():
+    testing.check_primitive(derived_p, X, Y, **hostile())
+
+
+def test_the_kit_checks_a_primitive_with_parameters_that_its_functions_take_beside_others():
+    names = {"self", "cls", "dims", "args", "params", "kwargs"}
+    for path in (ROOT / "extend" / "testing").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.Lambda) and node.args.kwarg:
+                names.update(arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs))
+    assert len(names) > 10
+    p = define_primitive(
+        "few",
+        impl=lambda x, y, /, **params: x * 2 + y,
+        parameters=dict.fromkeys(names, int),
+        **dict.fromkeys(["abstract_eval", "jvp", "transpose", "batch", "lowering", "interpret"], derive.from_impl),
+    )
+    testing.check_primitive(p, X, Y, **dict.fromkeys(names, 3))
 
 
 def test_the_same_primitive_in_jax():
