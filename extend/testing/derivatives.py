@@ -453,9 +453,10 @@ def _compare_with_differences_of_tangents(setting: Setting, seconds: Values, aga
         return [*setting.moved(again, h), *setting.tangents]
 
     errors = cache(lambda: _errors_of_differences(lambda *xs: setting.forward(*xs)[count:], at, step))
+    terms = partial(rounding_of_terms, setting, seconds)
     for n, (what, noise, got, slope) in enumerate(zip(which, noises, seconds, slopes, strict=True)):
         slack = max(rtol, setting.case.sample.rtol or 0.0)
-        more = noise if undetermined else partial(lambda n, noise: noise + errors()[n], n, noise)
+        more = noise if undetermined else partial(lambda n, noise: noise + errors()[n] + terms() / step, n, noise)
         off = difference(got, slope.astype(np.asarray(got).dtype), slack, more)
         if off:
             raise Failed(f"the second derivative of {what} differs from central differences of tangents: {off}", "jvp")

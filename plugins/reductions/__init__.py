@@ -312,7 +312,7 @@ def _abstract_eval(primitive: core.Primitive, monoid: Monoid) -> Callable[..., S
 
 
 def _extremum_jvp(primitive: core.Primitive) -> Callable[..., Any]:
-    """The tangent of a greatest or smallest element: the mean of the tangents of all elements equal to it, 0 of none."""
+    """The tangent of a greatest or smallest element: the mean of the tangents of those equal to it, 0 of none."""
 
     def jvp(t: Any, out: Any, operand: Any, *, axes: tuple[int, ...]) -> Array:
         shape = get_aval(operand).shape

@@ -37,6 +37,11 @@ RIGHT = {
     "a unit vector of rank 0": (_unit, np.float32(0.37), ["linearity", "transpose", "own_dtype", "numbers"]),
     "an odd power at 0": (lambda x: x**3, np.array(0.0), ["jvp"]),
     "a signed square at 0": (lambda x: x * abs(x), np.array(0.0), ["jvp"]),
+    "unit vectors in rows": (
+        lambda x: x / pnp.linalg.norm(x, axis=-1, keepdims=True),
+        np.float32([[0.3], [0.7]]),
+        ["second_derivatives"],
+    ),
     "a variance of bools, and of bfloat16": (_variance, np.float32([1.1, 1.2, 1.3]), ["dtypes", "bad_input"]),
     "values that float16 cannot hold": (lambda x: pnp.log1p(x**2), np.array([0.0, 1e8]), ["dtypes"]),
     "a branch cut on the imaginary axis": (lambda x: pnp.log1p(x**2), np.array([0.0, 1.0]), ["complex_derivatives"]),
