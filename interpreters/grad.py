@@ -9,7 +9,7 @@ import numpy as np
 
 from primax.core import dtypes, tree
 from primax.core.arguments import check_function, name_of, wraps
-from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, get_aval, is_void, same_type
+from primax.core.avals import ALL_BUT_SHAPE_AND_DTYPE, NO_VALUE, get_aval, is_void, same_type
 from primax.core.errors import TangentTypeError
 from primax.core.host_values import from_host
 from primax.core.placement import placed_like
@@ -65,7 +65,13 @@ def flat_call(
     """A call as a function of the leaves of the arguments at some positions, these leaves, and their types."""
     chosen, call = split_arguments(what, fun, positions, args, kwargs)
     flat, in_tree = tree.flatten(tuple(chosen), None, (args, kwargs))
-    return FlatFunction(what, call, in_tree, has_aux), flat, avals_of(flat, tuple(chosen), what)
+    try:
+        avals = list(map(get_aval, flat))
+    except NO_VALUE:
+        for i, x in zip(positions, chosen, strict=True):
+            avals_of(tree.flatten(x)[0], {i % len(args): x}, what)  # raises an error that names the argument
+        raise
+    return FlatFunction(what, call, in_tree, has_aux), flat, avals
 
 
 def without_tracers(aux: Any) -> Any:

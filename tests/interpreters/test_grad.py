@@ -214,3 +214,17 @@ def test_transformations_refuse_what_returns_no_arrays(transform):
         transform(staticmethod(lambda x: x))
     with pytest.raises(TypeError, match="fun must be callable, got <property"):
         transform(property(lambda self: 1))
+
+
+@pytest.mark.parametrize(
+    "argnums, args, named",
+    [
+        (1, (1.0, "x"), r"argument\[1\] must"),
+        (-1, (1.0, {"k": "x"}), r"argument\[1\]\['k'\]"),
+        ((1, 0), ("x", 1.0), r"argument\[0\] "),
+    ],
+)
+def test_an_argument_that_is_no_array_is_named_by_its_position_in_the_call(argnums, args, named):
+    for transformation in (px.grad, px.jacfwd, px.jacrev):
+        with pytest.raises(TypeError, match=named):
+            transformation(lambda a, b: a, argnums=argnums)(*args)
