@@ -362,7 +362,7 @@ def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike |
         q, r = qr(_normal(key, (max(rows, columns), min(rows, columns)), dtype), full_matrices=False)
         diagonal = last_diagonal(r, 0)
         # LAPACK leaves the signs of r's diagonal arbitrary; without them the distribution of q is not uniform.
-        q = q * (diagonal / cast(absolute(diagonal), dtype))
+        q = q * (diagonal / cast(absolute(diagonal), dtype))[None]
         if rows < columns:
             q = q.T
         return dtype.type(scale) * moveaxis(q.reshape((*others, columns)), -1, axis)

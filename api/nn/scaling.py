@@ -147,7 +147,7 @@ def _quantized(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
     else:
         # The least normal power of two with which nothing overflows; logarithms of powers of two are not exact.
         mantissa, exponent = pnp.frexp(pnp.where(largest > 0, scale, 1))
-        exponent = pnp.maximum(exponent - (mantissa == 0.5), dtypes.finfo(np.float32).minexp)
+        exponent = pnp.maximum(pnp.where(mantissa == 0.5, exponent - 1, exponent), dtypes.finfo(np.float32).minexp)
         scales = pnp.ldexp(pnp.ones_like(scale), exponent).astype(config.scale_type)
         factor = scales.astype(np.float32)
     narrow = blocks / pnp.where(factor == 0, 1, factor)[..., None]

@@ -21,7 +21,8 @@ def install() -> None:
         return
     for name, attribute in list(vars(Operand).items()):
         if isinstance(attribute, property):
-            setattr(Operand, name, property(api_boundary(_diverted_property(name, attribute.fget))))
+            diverted = api_boundary(_diverted_property(name, attribute.fget))
+            setattr(Operand, name, property(diverted, doc=attribute.__doc__))
         elif isinstance(attribute, FunctionType):
             setattr(Operand, name, api_boundary(_diverted(name, attribute)))
     Operand.__getattr__ = api_boundary(_missing_attribute)  # type: ignore[attr-defined]

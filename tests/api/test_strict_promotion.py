@@ -104,8 +104,11 @@ def test_no_rank_is_promoted():
     assert refused == {}
 
 
-# Their examples mix dtypes.
-MIXED = {"concat", "promote_types", "result_type", "axis_index"}
+# Operators in their examples mix dtypes or ranks.
+MIXED = {
+    "dtype": {"concat", "promote_types", "result_type", "axis_index", "pmean", "dft", "pow"},
+    "rank": {"array_equiv", "dot_product_attention", "gumbel", "multivariate_normal"},
+}
 LIBRARIES = """
     lax lax.linalg nn nn.initializers numpy numpy.fft numpy.linalg ode ops image random scipy.cluster.vq scipy.fft
     scipy.integrate scipy.interpolate scipy.linalg scipy.ndimage scipy.optimize scipy.signal scipy.spatial.transform
@@ -120,11 +123,15 @@ def test_examples_of_functions_promote_nothing(library, option, capsys):
     module = importlib.import_module(f"primax.{library}")
     refused = {}
     with px.numpy_rank_promotion("raise") if option == "rank" else px.numpy_dtype_promotion("strict"):
-        for name in sorted(set(module.__all__) - MIXED):
+        for name in sorted(set(module.__all__) - MIXED[option]):
             examples = doctest.DocTestParser().get_examples(getattr(module, name).__doc__ or "")
+            source = "".join(example.source for example in examples)
+            if "tempfile" in source:
+                continue
             try:
-                exec("".join(example.source for example in examples), {})
+                exec(source, {})
             except Exception as error:
-                if "promotion is" in str(error):  # others are what the example shows
+                # Other errors are what the example shows, and a function may promote the arguments of the example.
+                if "promotion is" in str(error) and not str(error).startswith(f"{name}: "):
                     refused[name] = str(error)
     assert refused == {}

@@ -349,7 +349,7 @@ def _rsf2csf(t: Any, z: Any) -> tuple[Any, Any]:
         rotation = stack([stack([conj(c), s], -1), stack([-s, c], -1)], -2)
         rows = where(places >= i, rotation @ rows, rows)
         t = turned(dynamic_update_slice_in_dim(t, rows, i, -2), i, rotation, i + 1)
-        is_below = (places[:, None] == i + 1) & (places == i)
+        is_below = (places[:, None] == i + 1) & (places == i)[None]
         return where(is_below, 0, t), turned(z, i, rotation, n)
 
     return fori_loop(0, n - 1, step, (t, z))
