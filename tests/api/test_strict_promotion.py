@@ -119,7 +119,8 @@ LIBRARIES = """
 @pytest.mark.slow
 @pytest.mark.parametrize("option", ["rank", "dtype"])
 @pytest.mark.parametrize("library", LIBRARIES.split())
-def test_examples_of_functions_promote_nothing(library, option, capsys):
+def test_examples_of_functions_promote_nothing(library, option, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
     module = importlib.import_module(f"primax.{library}")
     refused = {}
     with px.numpy_rank_promotion("raise") if option == "rank" else px.numpy_dtype_promotion("strict"):
