@@ -240,6 +240,103 @@ Array([0, 0], dtype=int8)
 >>> ad.add_tangents(zero, 2.0), ad.add_tangents(zero, zero)
 (2.0, Zero(f32[]))
 """,
+    "primax.interpreters.runtime.lowering:register_lowering": """
+>>> import primax as px
+>>> from primax.extend.core import Primitive
+>>> from primax.extend.interpreters import mlir
+>>> same_p = Primitive("same")
+>>> _ = same_p.def_abstract_eval(lambda x: x)
+>>> _ = mlir.register_lowering(same_p, lambda ctx, x: [x], platform="tpu")  # which need not be present
+>>> px.jit(same_p.bind)(1.0)
+Traceback (most recent call last):
+    ...
+primax.errors.MissingRuleError: no lowering rule for primitive 'same' (from no plugin, made in __main__).
+""",
+    "primax.interpreters.runtime.lowering:ModuleContext": """
+>>> import primax as px
+>>> import numpy as np
+>>> from primax.extend.core import Primitive
+>>> from primax.extend.interpreters import mlir
+>>> same_p = Primitive("same")
+>>> _ = same_p.def_abstract_eval(lambda x: x)
+>>> def lower(ctx, x):
+...     print(type(ctx.module_context).__name__, ctx.module_context.platform, ctx.module_context.options)
+...     return [x]
+>>> _ = mlir.register_lowering(same_p, lower, platform="cpu")
+>>> px.jit(same_p.bind)(np.int8(1))
+ModuleContext cpu {}
+Array(1, dtype=int8)
+""",
+    "primax.interpreters.runtime.lowering:LoweringRuleContext": """
+>>> import primax as px
+>>> import numpy as np
+>>> from primax.extend.core import Primitive
+>>> from primax.extend.interpreters import mlir
+>>> same_p = Primitive("same")
+>>> _ = same_p.def_abstract_eval(lambda x: x)
+>>> def lower(ctx, x):
+...     print(ctx.primitive, ctx.avals_in)
+...     return [x]
+>>> _ = mlir.register_lowering(same_p, lower)
+>>> px.jit(same_p.bind)(np.int8(1))
+same [ShapedArray(int8[])]
+Array(1, dtype=int8)
+""",
+    "primax.interpreters.runtime.lowering:jaxpr_subcomp": """
+>>> import primax as px
+>>> from primax.extend import define_primitive
+>>> from primax.extend.interpreters import mlir
+>>> program = px.make_jaxpr(lambda x: 2 * x)(1.0)
+>>> def lower(ctx, x):
+...     outs, tokens = mlir.jaxpr_subcomp(ctx.module_context, program.jaxpr, {}, [], [x])
+...     return outs
+>>> twice_p = define_primitive("twice_inline", abstract_eval=lambda x: x, lowering=lower)
+>>> px.jit(twice_p.bind)(3.0)
+Array(6., dtype=float32, weak_type=True)
+""",
+    "primax.interpreters.runtime.lowering:lower_jaxpr_to_fun": """
+>>> import primax as px
+>>> from primax.extend import define_primitive
+>>> from primax.extend.interpreters import mlir
+>>> program = px.make_jaxpr(lambda x: 2 * x)(1.0)
+>>> def lower(ctx, x):
+...     functions = [mlir.lower_jaxpr_to_fun(ctx.module_context, "inner", program) for _ in range(2)]
+...     print(functions[0] is functions[1])
+...     return [x]
+>>> same_p = define_primitive("with_a_function", abstract_eval=lambda x: x, lowering=lower)
+>>> _ = px.jit(same_p.bind).lower(1.0)
+True
+""",
+    "primax.interpreters.runtime.lowering:call_jaxpr": """
+>>> import primax as px
+>>> from primax.extend import define_primitive
+>>> from primax.extend.interpreters import mlir
+>>> block_p = define_primitive(
+...     "a_block",
+...     multiple_results=True,
+...     abstract_eval=lambda *avals, program: program.out_avals,
+...     lowering=lambda ctx, *args, program: mlir.call_jaxpr(ctx, "inner", program, args),
+... )
+>>> program = px.make_jaxpr(lambda x: 2 * x)(1.0)
+>>> text = px.jit(lambda x: block_p.bind(x, program=program)).lower(3.0).as_text()
+>>> "call @inner(" in text
+True
+""",
+    "primax.interpreters.runtime.lowering:inline_jaxpr": """
+>>> import primax as px
+>>> from primax.extend import define_primitive
+>>> from primax.extend.interpreters import mlir
+>>> block_p = define_primitive(
+...     "an_inlined_block",
+...     multiple_results=True,
+...     abstract_eval=lambda *avals, program: program.out_avals,
+...     lowering=lambda ctx, *args, program: mlir.inline_jaxpr(ctx, program, args),
+... )
+>>> program = px.make_jaxpr(lambda x: 2 * x)(1.0)
+>>> text = px.jit(lambda x: block_p.bind(x, program=program)).lower(3.0).as_text()
+>>> text.count("func.func"), "stablehlo.multiply" in text
+(1, True)
+""",
     "primax.interpreters.runtime.tokens:TokenSet": """
 >>> import primax as px
 >>> from primax.extend import define_primitive

@@ -51,12 +51,6 @@ class _CallingPath(_FastPath):
     __slots__ = ()
 
 
-class _DirectPath(_FastPath):
-    """The fast path of a program for direct calls alone: few may be pending, and jaxlib does not count them."""
-
-    __slots__ = ()
-
-
 _fast_cache = PjitFunctionCache(4096)
 epoch.listeners.append(_fast_cache.clear)
 option.changed.append(_fast_cache.clear)  # so that programs are recorded for direct calls again
@@ -143,7 +137,9 @@ def fast_function(
             if donation is None:
                 place = direct.locate(args, kwargs)
             direct.record(place, args, kwargs, outcome[0], outcome[1], epoch_before)
-        return (outcome[0], None, outcome[2]) if type(outcome[1]) is _DirectPath else outcome
+            if type(outcome[1].xla_executable) is Executable:  # it counts its pending calls, which jaxlib would not do
+                return outcome[0], None, outcome[2]
+        return outcome
 
     def call_python(*args: Any, **kwargs: Any) -> Any:
         """Called by the dispatcher for a new signature; programs that call Python get a dispatcher of their own."""
@@ -328,10 +324,9 @@ def fast_path(executable: Executable, out_tree: Any, args: Sequence[Any]) -> Any
         return None
     committed = is_committed(args) or len(executable.site.devices) > 1
     count = len(executable.in_shardings)
-    counts = executable.most_pending is not None
-    kind = _DirectPath if counts else _FastPath if executable.plain else _CallingPath
+    kind = _FastPath if executable.plain else _CallingPath
     return kind(
-        executable if counts else executable.xla,
+        executable.xla if executable.most_pending is None else executable,
         out_tree,
         executable.in_shardings,
         executable.out_shardings,

@@ -41,18 +41,6 @@ def register_lowering(
 
     Raises:
       PluginError: there is a rule of another plugin.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend.core import Primitive
-      >>> from primax.extend.interpreters import mlir
-      >>> same_p = Primitive("same")
-      >>> _ = same_p.def_abstract_eval(lambda x: x)
-      >>> _ = mlir.register_lowering(same_p, lambda ctx, x: [x], platform="tpu")  # which need not be present
-      >>> px.jit(same_p.bind)(1.0)
-      Traceback (most recent call last):
-          ...
-      primax.errors.MissingRuleError: no lowering rule for primitive 'same' (from no plugin, made in __main__).
     """
     rules.lowering_rules[primitive if platform is None else (primitive, platform)] = rule
     return rule
@@ -75,21 +63,6 @@ class ModuleContext:
       dynamic: whether types of arguments have sizes that are not integers.
       source: the place of the equation that is being lowered.
       path: the prefix of the names of operations in profiles and dumps, such as `jit(f)/while/body/`.
-
-    Examples:
-      >>> import primax as px
-      >>> import numpy as np
-      >>> from primax.extend.core import Primitive
-      >>> from primax.extend.interpreters import mlir
-      >>> same_p = Primitive("same")
-      >>> _ = same_p.def_abstract_eval(lambda x: x)
-      >>> def lower(ctx, x):
-      ...     print(type(ctx.module_context).__name__, ctx.module_context.platform, ctx.module_context.options)
-      ...     return [x]
-      >>> _ = mlir.register_lowering(same_p, lower, platform="cpu")
-      >>> px.jit(same_p.bind)(np.int8(1))
-      ModuleContext cpu {}
-      Array(1, dtype=int8)
     """
 
     def __init__(self, shared: SharedContext, module: Any, platform: str, root: Jaxpr) -> None:
@@ -190,21 +163,6 @@ class LoweringRuleContext:
       avals_in: types of the operands.
       avals_out: types of the results.
       tokens_in: the current token of each ordered effect of the equation.
-
-    Examples:
-      >>> import primax as px
-      >>> import numpy as np
-      >>> from primax.extend.core import Primitive
-      >>> from primax.extend.interpreters import mlir
-      >>> same_p = Primitive("same")
-      >>> _ = same_p.def_abstract_eval(lambda x: x)
-      >>> def lower(ctx, x):
-      ...     print(ctx.primitive, ctx.avals_in)
-      ...     return [x]
-      >>> _ = mlir.register_lowering(same_p, lower)
-      >>> px.jit(same_p.bind)(np.int8(1))
-      same [ShapedArray(int8[])]
-      Array(1, dtype=int8)
     """
 
     __slots__ = ("avals_in", "avals_out", "module_context", "primitive", "source_info", "tokens_in", "tokens_out")
@@ -351,18 +309,6 @@ def jaxpr_subcomp(
 
     Returns:
       IR values of its outputs, and the tokens after it.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend import define_primitive
-      >>> from primax.extend.interpreters import mlir
-      >>> program = px.make_jaxpr(lambda x: 2 * x)(1.0)
-      >>> def lower(ctx, x):
-      ...     outs, tokens = mlir.jaxpr_subcomp(ctx.module_context, program.jaxpr, {}, [], [x])
-      ...     return outs
-      >>> twice_p = define_primitive("twice_inline", abstract_eval=lambda x: x, lowering=lower)
-      >>> px.jit(twice_p.bind)(3.0)
-      Array(6., dtype=float32, weak_type=True)
     """
     env: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
@@ -492,19 +438,6 @@ def lower_jaxpr_to_fun(module: ModuleContext, name: str, closed: ClosedJaxpr) ->
     """A private function of the module that computes a closed jaxpr; one for each jaxpr object.
 
     It takes and returns a token for each of the jaxpr's ordered effects, before its other arguments.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend import define_primitive
-      >>> from primax.extend.interpreters import mlir
-      >>> program = px.make_jaxpr(lambda x: 2 * x)(1.0)
-      >>> def lower(ctx, x):
-      ...     functions = [mlir.lower_jaxpr_to_fun(ctx.module_context, "inner", program) for _ in range(2)]
-      ...     print(functions[0] is functions[1])
-      ...     return [x]
-      >>> same_p = define_primitive("with_a_function", abstract_eval=lambda x: x, lowering=lower)
-      >>> _ = px.jit(same_p.bind).lower(1.0)
-      True
     """
     function = module.functions.get(closed)
     if function is not None:
@@ -536,23 +469,7 @@ _MOST_NESTED_CALLS = 64
 
 
 def call_jaxpr(ctx: LoweringRuleContext, name: str, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
-    """Call a closed jaxpr as a function of the module, for rules of primitives with inner programs.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend import define_primitive
-      >>> from primax.extend.interpreters import mlir
-      >>> block_p = define_primitive(
-      ...     "a_block",
-      ...     multiple_results=True,
-      ...     abstract_eval=lambda *avals, program: program.out_avals,
-      ...     lowering=lambda ctx, *args, program: mlir.call_jaxpr(ctx, "inner", program, args),
-      ... )
-      >>> program = px.make_jaxpr(lambda x: 2 * x)(1.0)
-      >>> text = px.jit(lambda x: block_p.bind(x, program=program)).lower(3.0).as_text()
-      >>> "call @inner(" in text
-      True
-    """
+    """Call a closed jaxpr as a function of the module, for rules of primitives with inner programs."""
     module = ctx.module_context
     if module.dynamic:  # the sizes are values of the function that needs them
         with raised_recursion_limit():
@@ -579,21 +496,6 @@ def inline_jaxpr(ctx: LoweringRuleContext, closed: ClosedJaxpr, args: Sequence[A
       closed: the program.
       args: IR values of its inputs.
       part: the part of the equation, such as `while/body`, for the names of its operations in profiles.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend import define_primitive
-      >>> from primax.extend.interpreters import mlir
-      >>> block_p = define_primitive(
-      ...     "an_inlined_block",
-      ...     multiple_results=True,
-      ...     abstract_eval=lambda *avals, program: program.out_avals,
-      ...     lowering=lambda ctx, *args, program: mlir.inline_jaxpr(ctx, program, args),
-      ... )
-      >>> program = px.make_jaxpr(lambda x: 2 * x)(1.0)
-      >>> text = px.jit(lambda x: block_p.bind(x, program=program)).lower(3.0).as_text()
-      >>> text.count("func.func"), "stablehlo.multiply" in text
-      (1, True)
     """
     closed = rewritten(closed)
     consts = ir_constants_of(closed)
