@@ -171,7 +171,6 @@ surface: $(VENV)/.dev
 	$(BIN)/python tests/support/families.py
 	$(BIN)/python tests/support/rooms.py
 	$(BIN)/python tests/support/discharged.py
-	$(BIN)/python tests/support/lines.py
 
 # PACKAGES="optax chex" are some of the packages, CHECKOUT="../equinox ../lineax" folders with the sources of some, whose
 # tests are run; RESUME=1 goes on with a run; see tests/ecosystem/run.py.

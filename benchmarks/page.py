@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-WORKLOADS = Path(__file__).resolve().with_name("workloads.py")
 
 TEXT = """# Performance
 
@@ -83,12 +82,6 @@ def measured(note: str) -> str:
     return re.sub(r"^/ ?", "per ", what) or "seconds"
 
 
-def lines() -> dict[str, int]:
-    """The line of each workload."""
-    numbered = enumerate(WORKLOADS.read_text(encoding="utf-8").splitlines(), 1)
-    return {found[1]: i for i, line in numbered if (found := re.match(r"def (\w+)\(", line))}
-
-
 def write(path: Path, rows: list[dict[str, Any]], versions: dict[str, str], rounds: int, count: int) -> None:
     """Write the page.
 
@@ -102,12 +95,11 @@ def write(path: Path, rows: list[dict[str, Any]], versions: dict[str, str], roun
     ratios = {row["name"]: row["ratio"] for row in rows if row["ratio"]}
     mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios)) if ratios else math.nan
     first, second = (versions[side].split()[0] for side in "ab")
-    where = lines()
     table = [f"| workload | figure | {first} | {second} | ratio |", "|---|---|---|---|---|"]
     for row in rows:
         note = row["note"]
         cells = [
-            f"[{row['name']}](../../benchmarks/workloads.py#L{where[row['name']]})",
+            f"[{row['name']}](../../benchmarks/workloads.py#{row['name']})",
             measured(note),
             amount(row["a"], note),
             amount(row["b"], note),

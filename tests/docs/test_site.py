@@ -230,6 +230,21 @@ def test_links_to_files_outside_the_pages_stay_on_the_site() -> None:
     assert '<span id="L3"></span>' in shown
 
 
+def test_links_to_names_of_modules_lead_to_the_lines_that_define_them() -> None:
+    source = staging.DOCS / "kernel" / "rooms.md"
+    files = staging.Files()
+    mended = files.mended("[`jit`](../../plugins/calls/jit.py#jit)", source, "kernel/rooms.md")
+    line = int(mended.partition("jit.py.md#L")[2].rstrip(")"))
+    assert (ROOT / "plugins" / "calls" / "jit.py").read_text().splitlines()[line - 1].startswith("def jit(")
+    with pytest.raises(LookupError, match=r"calls/jit\.py defines no tij, which a page links to"):
+        files.mended("[`tij`](../../plugins/calls/jit.py#tij)", source, "kernel/rooms.md")
+
+
+def test_no_page_links_to_a_name_that_is_gone() -> None:
+    for page in staging.DOCS.rglob("*.md"):
+        staging.Files().mended(page.read_text(encoding="utf-8"), page, page.relative_to(staging.DOCS).as_posix())
+
+
 def test_names_in_pages_are_links(site) -> None:
     links = linking.Links({})
     place = f"../{entries()['primax.jit'].page}#primax.jit"

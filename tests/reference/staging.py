@@ -1,4 +1,7 @@
-"""The pages of docs/ as the site has them: links to files outside docs/ become links to pages that show these files."""
+"""The pages of docs/ as the site has them: links to files outside docs/ become links to pages that show these files.
+
+`path.py#name` leads to the line that defines a name.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ DOCS = ROOT / "docs"
 _FENCE = re.compile(r"^(?: *)(```+|~~~+).*?^(?: *)\1 *$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)\)")
 _CODE = re.compile(r"(`+)(?:.*?)(?<!`)\1(?!`)", re.DOTALL)
+_LINE = re.compile(r"L(\d+)")
 _OPTION = re.compile(r" *# doctest: \+.*")  # for the tests alone
 _PLACE = re.compile(r"<doctest\s[\w.-]+\[\.\.\.\]>")  # in messages
 _SESSION = re.compile(r"^( *`{3,})python\n(?= *>>> )", re.MULTILINE)  # code with its output
@@ -41,6 +45,19 @@ def outside_code(text: str, change: Callable[[str], str]) -> str:
     return "".join([*parts, change(text[end:])])
 
 
+def line_of(file: Path, name: str) -> int:
+    """The number of the line of a module that defines a name.
+
+    Raises:
+      LookupError: no line defines the name.
+    """
+    defined = re.compile(rf"^\s*(?:def|class) {name}\b|^{name}\b.* = ", re.MULTILINE)
+    text = file.read_text(encoding="utf-8")
+    if found := defined.search(text):
+        return text.count("\n", 0, found.end()) + 1
+    raise LookupError(f"{file.relative_to(ROOT).as_posix()} defines no {name}, which a page links to")
+
+
 class Files:
     """The files outside docs/ that pages link to; each becomes a page."""
 
@@ -54,6 +71,9 @@ class Files:
           text: the page as it is written.
           source: the file that it comes from.
           page: its path on the site, relative to the root of the pages.
+
+        Raises:
+          LookupError: a link leads to a name that its module does not define.
         """
 
         def link(match: re.Match[str]) -> str:
@@ -66,7 +86,9 @@ class Files:
             if inside or not file.exists() or not file.is_relative_to(ROOT):
                 return match[0]
             new = os.path.relpath(self.page_of(file), Path(page).parent)
-            if line := re.fullmatch(r"L(\d+)", anchor):
+            if file.suffix == ".py" and anchor.isidentifier() and not _LINE.fullmatch(anchor):
+                anchor = f"L{line_of(file, anchor)}"
+            if line := _LINE.fullmatch(anchor):
                 self.found[file].add(int(line[1]))
             return f"{mark}[{label}]({new}{hash_}{anchor})"
 
