@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-
 TEXT = """# Performance
 
 `make bench` writes this page. It runs the workloads of [benchmarks/workloads.py](../../benchmarks/workloads.py) on

@@ -9,6 +9,7 @@ import numpy as np
 
 from primax.core import _jaxlib
 from primax.core._jaxlib import Device
+from primax.extend import examples
 from primax.extend.clients import Client, Program, get_backend
 from primax.extend.lazy_names import explain_absent
 from primax.extend.provisional.arguments import read_size
@@ -45,6 +46,7 @@ __all__ = [
     "register_platform",
 ]
 __dir__ = __all__.copy
+examples.attach()
 explain_absent(__name__)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from primax.extend import examples
 from primax.extend.provisional.programs import Signature, surroundings, trace
 from primax.interpreters.runtime.pipeline import Program
 
 __all__ = ["Program", "stage"]
 __dir__ = __all__.copy
+examples.attach()
 
 
 def stage(

@@ -1,4 +1,4 @@
-"""Examples of the transformations and of lowering: the names of the room interpreters."""
+"""Examples of the transformations, of lowering and compilation: the names of the room interpreters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ EXAMPLES = {
     "primax.interpreters.batching:AxisData": """
 >>> import primax as px
 >>> import primax.numpy as pnp
->>> from primax.extend.core import get_aval
 >>> from primax.extend.interpreters.batching import AxisData, batch_flat
 >>> batch_flat(lambda x: [px.lax.psum(x, "rows")], AxisData("rows", 3), [pnp.arange(3)], [0])
 ([Array(3, dtype=int32)], [None])
@@ -370,5 +369,106 @@ dense<[true, false]> : tensor<2xi1>
 >>> with mlir.make_ir_context(), ir.Location.unknown(), ir.InsertionPoint(ir.Module.create().body):
 ...     print(mlir.ir_constant(2.0, ShapedArray((), np.float16)).type)
 tensor<f16>
+""",
+    "primax.interpreters.runtime.devices.backends:default_device": """
+>>> import primax as px
+>>> from primax.extend import backend
+>>> with px.default_device(px.devices()[-1]):
+...     backend.get_default_device() == px.devices()[-1]
+True
+""",
+    "primax.interpreters.runtime.devices.backends:devices": """
+>>> import primax as px
+>>> from primax.extend import backend
+>>> backend.devices() == backend.devices(px.default_backend()), backend.devices("cpu")[0].platform
+(True, 'cpu')
+""",
+    "primax.interpreters.runtime.devices.backends:platform_of": """
+>>> from primax.extend import backend
+>>> backend.platform_of(backend.devices("cpu")[0])
+'cpu'
+""",
+    "primax.interpreters.runtime.devices.backends:register_platform": """
+>>> from primax.extend import backend
+>>> backend.register_platform("cpu", lambda: None)
+Traceback (most recent call last):
+    ...
+ValueError: register_platform: there is a platform 'cpu' already
+""",
+    "primax.interpreters.runtime.eval:apply_primitive": """
+>>> from primax.extend.core.primitives import add_p
+>>> from primax.extend.interpreters.xla import apply_primitive
+>>> apply_primitive(add_p, 1, 2)
+Array(3, dtype=int32, weak_type=True)
+""",
+    "primax.interpreters.runtime.eval:clear_caches": """
+>>> import primax as px
+>>> from primax.extend import backend
+>>> f = px.jit(lambda x: print("traced") or x)
+>>> _ = f(1.0), f(2.0)
+traced
+>>> backend.clear_in_memory_compilation_cache()
+>>> _ = f(3.0)
+traced
+""",
+    "primax.interpreters.runtime.pipeline:Lowered": """
+>>> import primax as px
+>>> import primax.numpy as pnp
+>>> from primax.extend import backend
+>>> lowered = backend.lower(px.make_jaxpr(lambda x, y: 2 * pnp.sin(x))(1.0, 2.0), backend.Target("f", "cpu"))
+>>> [eqn.primitive.name for eqn in lowered.program.eqns]
+['sin', 'mul']
+>>> lowered.target.name, lowered.target.keep_unused
+('f', False)
+""",
+    "primax.interpreters.runtime.pipeline:Program": """
+>>> import primax as px
+>>> from primax.extend.programs import Program
+>>> program = Program(px.make_jaxpr(lambda x: 2 * x)(1.0), px.tree.structure((1.0,)), px.tree.structure(1.0))
+>>> program.ins, program.mutable
+(None, False)
+""",
+    "primax.interpreters.runtime.pipeline:Target": """
+>>> from primax.extend import backend
+>>> target = backend.Target("f", "cpu")
+>>> target._replace(donated=(True,)).donated, target.donated
+((True,), ())
+""",
+    "primax.interpreters.runtime.pipeline:compile": """
+>>> import primax as px
+>>> from primax.extend import backend
+>>> program = px.make_jaxpr(lambda x: (2 * x, x))(1.0)
+>>> target = backend.Target("f", backend.choose_devices(program, [1.0]))
+>>> backend.compile(backend.lower(program, target))([3.0])
+[Array(6., dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True)]
+""",
+    "primax.interpreters.runtime.pipeline:executable_for": """
+>>> import primax as px
+>>> from primax.extend import backend
+>>> program = px.make_jaxpr(lambda x: 2 * x)(1.0)
+>>> target = backend.Target("f", backend.choose_devices(program, [1.0]))
+>>> backend.executable_for(program, target) is backend.executable_for(program, target)
+True
+""",
+    "primax.interpreters.runtime.pipeline:lower": """
+>>> import primax as px
+>>> from primax.extend import backend
+>>> program = px.make_jaxpr(lambda x: 2 * x)(1.0)
+>>> lowered = backend.lower(program, backend.Target("twice", "cpu"), platform="tpu")  # needs no TPU
+>>> "stablehlo.multiply" in str(lowered.module.module)
+True
+""",
+    "primax.interpreters.runtime.sharding.device_assignment:choose_device": """
+>>> import numpy as np
+>>> from primax.extend import backend
+>>> backend.choose_device([np.ones(2), 3.0]) == backend.get_default_device()
+True
+""",
+    "primax.interpreters.runtime.sharding.device_assignment:choose_devices": """
+>>> import primax as px
+>>> from primax.extend import backend
+>>> program = px.make_jaxpr(lambda x: 2 * x)(1.0)
+>>> backend.choose_devices(program, [1.0])
+DeviceAssignment(devices=(CpuDevice(id=0),), mesh=None, ins=None, outs=None)
 """,
 }

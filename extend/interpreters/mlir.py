@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from primax.core.dimensions import is_dynamic
 from primax.core.jaxpr import ClosedJaxpr, Jaxpr
 from primax.core.rules import lowering_rules
 from primax.extend import examples
-from primax.extend.lazy_names import supplied
+from primax.extend.lazy_names import lazy_names
 from primax.extend.stablehlo.element_lowering import physical_lowering
 from primax.extend.stablehlo.rules import broadcast_scalar, lower_fun, nary
 from primax.extend.stablehlo.shape_ops import (
@@ -87,12 +86,11 @@ __all__ = [
     "slice_op",
     "token_type",
 ]
-__dir__ = __all__.copy
 examples.attach()
 
 _call_jaxpr = call_jaxpr  # `call_jaxpr` is also the name of a parameter below
-_DIALECTS = frozenset(("chlo", "func", "hlo", "ir", "sdy"))
-_FUNCTIONS = {
+_WHEN_USED = {
+    **dict.fromkeys(("chlo", "func", "hlo", "ir", "sdy"), "primax.core._jaxlib"),
     "custom_call": "primax.extend.stablehlo.custom_calls",
     "emit_python_callback": "primax.extend.stablehlo.callbacks",
     "lapack_target": "primax.extend.stablehlo.custom_calls",
@@ -105,21 +103,8 @@ if TYPE_CHECKING:
     from primax.core._jaxlib import hlo as hlo
     from primax.core._jaxlib import ir as ir
     from primax.core._jaxlib import sdy as sdy
-    from primax.extend.stablehlo.callbacks import emit_python_callback as emit_python_callback
-    from primax.extend.stablehlo.custom_calls import custom_call as custom_call
-    from primax.extend.stablehlo.custom_calls import lapack_target as lapack_target
 else:
-
-    def __getattr__(name: str) -> Any:
-        """`ir`, the dialects `hlo`, `chlo`, `func` and `sdy`, and calls of other code, loaded when first used."""
-        if name in _DIALECTS:
-            value = getattr(_jaxlib, name)
-        elif name in _FUNCTIONS:
-            value = getattr(import_module(_FUNCTIONS[name]), name)
-        else:
-            value = supplied(__name__, name)
-        globals()[name] = value
-        return value
+    __getattr__, __dir__ = lazy_names(__name__, __all__, functions=_WHEN_USED)
 
 
 def aval_to_ir_type(*context_and_aval: Any) -> Any:

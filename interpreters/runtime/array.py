@@ -52,10 +52,9 @@ class Array(Operand, metaclass=_ArrayType):
     Examples:
       >>> import primax as px
       >>> import numpy as np
-      >>> from primax.extend.core import Array
-      >>> px.jit(lambda x: print(isinstance(x, Array), x.shape))(np.ones(2))
+      >>> px.jit(lambda x: print(isinstance(x, px.Array), x.shape))(np.ones(2))
       True (2,)
-      >>> isinstance(np.ones(2), Array)
+      >>> isinstance(np.ones(2), px.Array)
       False
     """
 

@@ -27,18 +27,7 @@ from primax.interpreters.staging import trace_to_jaxpr
 
 
 def clear_caches() -> None:
-    """Clear the caches of traced, derived and compiled programs.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend import backend
-      >>> f = px.jit(lambda x: print("traced") or x)
-      >>> _ = f(1.0), f(2.0)
-      traced
-      >>> backend.clear_in_memory_compilation_cache()
-      >>> _ = f(3.0)
-      traced
-    """
+    """Clear the caches of traced, derived and compiled programs."""
     epoch.forget()
 
 
@@ -111,12 +100,6 @@ def apply_primitive(primitive: Any, /, *args: Any, **params: Any) -> Any:
     Raises:
       UnexpectedTracerError: an argument is a tracer whose transformation has ended.
       MissingRuleError: it has no lowering.
-
-    Examples:
-      >>> from primax.extend.core.primitives import add_p
-      >>> from primax.extend.interpreters.xla import apply_primitive
-      >>> apply_primitive(add_p, 1, 2)
-      Array(3, dtype=int32, weak_type=True)
     """
     key = params_key(params) if params else ()
     if not is_hashable(key):

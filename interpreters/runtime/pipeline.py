@@ -52,13 +52,6 @@ class Program:
       mutable: whether it takes references.
       tracers: the constants that belong to enclosing transformations.
       unpacks: whether its trees have containers of the parts of values of users' types.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend.programs import Program
-      >>> program = Program(px.make_jaxpr(lambda x: 2 * x)(1.0), px.tree.structure((1.0,)), px.tree.structure(1.0))
-      >>> program.ins, program.mutable
-      (None, False)
     """
 
     __slots__ = ("_fast_tree", "_open", "closed", "in_tree", "ins", "mutable", "out_tree", "outs", "tracers", "unpacks")
@@ -274,12 +267,6 @@ class Target(NamedTuple):
       donated: for each input whether the program may reuse its buffer; empty if it may reuse none.
       keep_unused: whether the program takes arguments that it does not use.
       options: options of XLA.
-
-    Examples:
-      >>> from primax.extend import backend
-      >>> target = backend.Target("f", "cpu")
-      >>> target._replace(donated=(True,)).donated, target.donated
-      ((True,), ())
     """
 
     name: str
@@ -296,16 +283,6 @@ class Lowered(NamedTuple):
       program: the program without unused equations.
       module: its module.
       target: its target.
-
-    Examples:
-      >>> import primax as px
-      >>> import primax.numpy as pnp
-      >>> from primax.extend import backend
-      >>> lowered = backend.lower(px.make_jaxpr(lambda x, y: 2 * pnp.sin(x))(1.0, 2.0), backend.Target("f", "cpu"))
-      >>> [eqn.primitive.name for eqn in lowered.program.eqns]
-      ['sin', 'mul']
-      >>> lowered.target.name, lowered.target.keep_unused
-      ('f', False)
     """
 
     program: ClosedJaxpr
@@ -332,14 +309,6 @@ def lower(closed: ClosedJaxpr, target: Target, platform: str | None = None, embe
       target: the target of the compilation.
       platform: lower it for as many devices of this platform instead.
       embed: whether the constants are part of the module.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend import backend
-      >>> program = px.make_jaxpr(lambda x: 2 * x)(1.0)
-      >>> lowered = backend.lower(program, backend.Target("twice", "cpu"), platform="tpu")  # needs no TPU
-      >>> "stablehlo.multiply" in str(lowered.module.module)
-      True
     """
     name, site, donated, keep_unused, _ = target
     with timed(LOWER, name), gc_paused():
@@ -376,14 +345,6 @@ def compile(lowered: Lowered) -> Executable:
       TypeError: a token is among the arguments or the results.
       UnsupportedError: an argument has a dynamic size.
       XlaError: XLA cannot compile the program.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend import backend
-      >>> program = px.make_jaxpr(lambda x: (2 * x, x))(1.0)
-      >>> target = backend.Target("f", backend.choose_devices(program, [1.0]))
-      >>> backend.compile(backend.lower(program, target))([3.0])
-      [Array(6., dtype=float32, weak_type=True), Array(3., dtype=float32, weak_type=True)]
     """
     program, module, target = lowered
     name, site = target.name, target.site
@@ -409,16 +370,7 @@ def compile(lowered: Lowered) -> Executable:
 
 
 def executable_for(closed: ClosedJaxpr, target: Target) -> Executable:
-    """The compiled form of a program, kept with it.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend import backend
-      >>> program = px.make_jaxpr(lambda x: 2 * x)(1.0)
-      >>> target = backend.Target("f", backend.choose_devices(program, [1.0]))
-      >>> backend.executable_for(program, target) is backend.executable_for(program, target)
-      True
-    """
+    """The compiled form of a program, kept with it."""
     return cached(closed, ("executable", target), lambda: compile(lower(closed, target)))  # type: ignore[no-any-return]
 
 

@@ -80,13 +80,6 @@ def register_platform(name: str, make_client: Callable[[], Any], *, priority: in
     Raises:
       TypeError: an argument has the wrong type.
       ValueError: there is a platform of that name, or the name stands for several platforms.
-
-    Examples:
-      >>> from primax.extend import backend
-      >>> backend.register_platform("cpu", lambda: None)
-      Traceback (most recent call last):
-          ...
-      ValueError: register_platform: there is a platform 'cpu' already
     """
     if not isinstance(name, str):
         raise TypeError(f"register_platform: name must be a str, got {name!r}")
@@ -108,13 +101,7 @@ def names_of(platform: str) -> list[str]:
 
 @cache
 def platform_of(device: Any) -> str:
-    """The platform of a device.
-
-    Examples:
-      >>> from primax.extend import backend
-      >>> backend.platform_of(backend.devices("cpu")[0])
-      'cpu'
-    """
+    """The platform of a device."""
     return _jaxlib.platform_of(device.client)
 
 
@@ -234,12 +221,6 @@ def devices(backend: str | None = None) -> list[Any]:
 
     Raises:
       XlaError: there is no such platform.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend import backend
-      >>> backend.devices() == backend.devices(px.default_backend()), backend.devices("cpu")[0].platform
-      (True, 'cpu')
     """
     return list(client(backend).devices())
 
@@ -329,16 +310,7 @@ _first: dict[str, Any] = {}
 
 
 def default_device() -> Any:
-    """The device for uncommitted values and programs: that of the option `default_device`, or the first.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend import backend
-      >>> last = px.devices()[-1]
-      >>> with px.default_device(last):
-      ...     backend.get_default_device() == last
-      True
-    """
+    """The device for uncommitted values and programs: that of the option `default_device`, or the first."""
     named = config.default_device.value
     if named is not None and not isinstance(named, str):
         return named

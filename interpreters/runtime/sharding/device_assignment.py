@@ -77,12 +77,6 @@ def choose_device(args: Sequence[Any]) -> Any:
 
     Raises:
       ValueError: arguments are committed to different devices.
-
-    Examples:
-      >>> import numpy as np
-      >>> from primax.extend import backend
-      >>> backend.choose_device([np.ones(2), 3.0]) == backend.get_default_device()
-      True
     """
     return choose_devices(None, args).devices[0]
 
@@ -100,13 +94,6 @@ def choose_devices(
 
     Raises:
       ValueError: arguments are committed to different devices, or have other shardings than `ins`.
-
-    Examples:
-      >>> import primax as px
-      >>> from primax.extend import backend
-      >>> program = px.make_jaxpr(lambda x: 2 * x)(1.0)
-      >>> backend.choose_devices(program, [1.0])
-      DeviceAssignment(devices=(CpuDevice(id=0),), mesh=None, ins=None, outs=None)
     """
     shardings = _committed(args)
     if not meshes_exist():
