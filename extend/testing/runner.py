@@ -7,7 +7,7 @@ import itertools
 import json
 import time
 import unittest
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -358,11 +358,8 @@ def _checks(primitive: Primitive, kinds: Collection[str] | None = None) -> Itera
         at = f"\nraised at {place}" if place else ""
         yield Check(primitive, "samples", None, f"its samples cannot be made: {type(error).__name__}: {error}{at}")
         return
-    known = known_checks()
-    unknown = sorted({name for sample in samples for name in sample.skip} - known.keys())
-    if unknown:
-        hint = nearest(unknown[0], known)
-        yield Check(primitive, "samples", None, f"skip of a sample must name checks, got {unknown[0]!r}{hint}")
+    if misnamed := _misnamed(samples):
+        yield Check(primitive, "samples", None, misnamed)
         return
     if not samples:
         hint = f"registry.samples({primitive.name}_p, Sample(args, params)) adds some"
@@ -372,6 +369,13 @@ def _checks(primitive: Primitive, kinds: Collection[str] | None = None) -> Itera
         return
     yield Check(primitive, "samples", None)
     yield from _checks_of(primitive, samples, kinds)
+
+
+def _misnamed(samples: Sequence[Sample]) -> str:
+    """What is wrong with the names of checks that samples skip, or nothing."""
+    known = known_checks()
+    unknown = sorted({name for sample in samples for name in sample.skip} - known.keys())
+    return f"skip of a sample must name checks, got {unknown[0]!r}{nearest(unknown[0], known)}" if unknown else ""
 
 
 def _flat(target: Any) -> list[Primitive | str]:
@@ -539,6 +543,7 @@ def check_primitive(primitive: Primitive, /, *args: Any, **params: Any) -> Repor
     Raises:
       ConformanceError: a check failed; an `AssertionError` that lists all failures and has the `report`.
       TypeError: `primitive` is not a primitive.
+      ValueError: `skip` of a sample names no check.
 
     >>> import numpy as np
     >>> from primax.extend.core.primitives import sin_p
@@ -552,6 +557,8 @@ def check_primitive(primitive: Primitive, /, *args: Any, **params: Any) -> Repor
     if not args and not params:
         return _report(_checks(primitive)).require()
     samples = list(args) if args and all(isinstance(x, Sample) for x in args) else [Sample(args, params)]
+    if misnamed := _misnamed(samples):
+        raise ValueError(f"check_primitive: {misnamed}")
     return _report(_checks_of(primitive, samples)).require()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -214,6 +216,22 @@ def test_an_entry_of_the_navigation_without_a_page_is_a_fault() -> None:
     config = "nav:\n  - Home: index.md\n  - Guide:\n    - 1. jit: guide/jit.md\n"
     assert list(checks.leading_nowhere(config, ["index.md", "guide/jit.md"])) == []
     assert list(checks.leading_nowhere(config, ["index.md"])) == ["mkdocs.yml: guide/jit.md does not exist"]
+
+
+def test_the_page_that_follows_is_that_of_the_navigation() -> None:
+    """Pages that one comes from, as from JAX, lead to the guide."""
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+    pages = re.findall(r": ([\w/.-]+\.md)$", text, re.MULTILINE)
+    following = dict(itertools.pairwise(pages))
+    named = {}
+    for page in following:
+        path = staging.DOCS / page
+        if path.exists() and (found := re.search(r"^Next: \[[^]]*\]\(([^)]*)\)", path.read_text(), re.MULTILINE)):
+            named[page] = (path.parent / found[1]).resolve().relative_to(staging.DOCS).as_posix()
+    assert len(named) > 100
+    assert {page: target for page, target in named.items() if target != following[page]} == {
+        f"start/from-{name}.md": "guide/jit.md" for name in ("jax", "numpy", "pytorch")
+    }
 
 
 def test_links_to_files_outside_the_pages_stay_on_the_site() -> None:

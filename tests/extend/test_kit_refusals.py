@@ -122,6 +122,11 @@ def test_samples_that_cannot_be_used_are_told_of(source: Any, said: str) -> None
     assert said in outcome.message
 
 
+def test_check_primitive_refuses_names_that_are_no_checks() -> None:
+    with pytest.raises(ValueError, match="check_primitive: skip of a sample must name checks, got 'jpv'"):
+        check_primitive(_blend(core.Primitive), Sample([X, X], skip={"jpv": "why"}))
+
+
 def test_a_reference_that_returns_nothing_is_told_of() -> None:
     p = _blend(core.Primitive)
     sample_sources[p] = [Sample([X, X], reference=lambda x, y: None)]
