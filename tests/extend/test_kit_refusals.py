@@ -11,7 +11,7 @@ import pytest
 from primax.extend import core, define_primitive, derive
 from primax.extend.core import primitives
 from primax.extend.host.contributions import sample_sources
-from primax.extend.testing import Outcome, Sample, iter_checks
+from primax.extend.testing import Outcome, Sample, check_primitive, iter_checks
 
 X = np.float32([0.3, -1.2])
 
