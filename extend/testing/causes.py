@@ -124,8 +124,12 @@ class Findings:
 
 
 def _by_experiment(failure: Failure) -> tuple[str, ...]:
-    """The kinds of rules to look at; first the one whose repair lets the check pass."""
+    """The kinds of rules to look at; first the one whose repair lets the check pass.
+
+    Rules that every program uses, but which it can do without, may be wrong in any check.
+    """
     kinds = [kind for kind in failure.kinds if failure.case.has(kind) or kind == "lowering"]
+    kinds += [kind for kind in ("dce", "partial_eval_jaxpr") if failure.case.has(kind) and kind not in kinds]
     if len(kinds) > 1:
         guilty = next((kind for kind in kinds if failure.repair_of(kind) is not None), None)
         if guilty is not None:

@@ -399,3 +399,20 @@ def test_blame_names_a_rule_of_another_primitive_that_raised():
 def test_values_are_blamed_on_the_rule_whose_repair_helps(kind):
     report = report_of(triple(**{kind: FAULTS[kind]}), X, only=["vmap_of_grad", "grad_of_vmap"])
     assert {outcome.rules[0] for outcome in report.failed} <= {kind}
+
+
+def test_a_wrong_dce_rule_is_blamed_for_programs_that_do_not_compile():
+    def first_name(used, eqn):
+        return [True], eqn.replace(params={"names": eqn.params["names"][:1]})
+
+    p = define_primitive(
+        "extremes",
+        impl=lambda x, *, names: [{"low": pnp.min, "high": pnp.max}[name](x) for name in names],
+        multiple_results=True,
+        abstract_eval=FROM_IMPL,
+        lowering=FROM_IMPL,
+        dce=first_name,
+    )
+    report = report_of(p, Sample([X], {"names": ("low", "high")}), only=["effects", "lowering"])
+    assert report.failed[0].rules[0] == "dce"
+    assert "probable consequences: extremes[0]::lowering" in str(report)
