@@ -7,6 +7,10 @@ import pytest
 from accuracy.measure import FUNCTIONS, measure
 
 CASES = [(f.label, dtype) for f in FUNCTIONS for dtype in f.dtypes]
+# mpmath takes seconds for their exact values at a few points.
+COSTLY = {"nn.gelu(approximate=False)"} | {
+    f"scipy.special.{name}" for name in ("beta", "betaln", "gammaincc", "expn(2)", "hyp1f1", "poch", "spence", "zeta")
+}
 
 
 def _check(label: str, dtype: str, **options: object) -> None:
@@ -19,7 +23,7 @@ def _check(label: str, dtype: str, **options: object) -> None:
             assert interval != limit.interval or worst.ulp <= limit.at_most, (interval, order, worst)
 
 
-@pytest.mark.parametrize("label, dtype", [case for case in CASES if case[1] == "float32"])
+@pytest.mark.parametrize("label, dtype", [case for case in CASES if case[1] == "float32" and case[0] not in COSTLY])
 def test_a_function_keeps_its_bounds_at_some_points(label: str, dtype: str) -> None:
     _check(label, dtype, step=64, each=1)
 

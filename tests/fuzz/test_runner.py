@@ -63,7 +63,7 @@ from itertools import islice
 from fuzz.kinds import load
 for place in sys.argv[1:]:
     cases = load(place)().cases(random.Random("seed"), "")
-    print(*[(place, case.program) for case in islice(cases, 200)], sep="\\n")
+    print(*[(place, case.program) for case in islice(cases, 60)], sep="\\n")
 """
 
 
@@ -74,7 +74,7 @@ def test_a_seed_makes_the_same_cases_in_each_process():
         return subprocess.run(command, env=variables, capture_output=True, text=True, check=True).stdout.splitlines()
 
     first, second = cases("1"), cases("2")
-    assert len(first) == 200 * len(KINDS)
+    assert len(first) == 60 * len(KINDS)
     assert first == second
 
 

@@ -22,27 +22,28 @@ EXCEPTIONS = OF_MESHES | OF_FRAMES | OF_TYPES
 PRIMITIVES = [name for name in primitives if primitives[name].plugin in FAMILIES and name not in EXCEPTIONS]
 
 
-# Samples of a primitive that are checked in each run; a slow test checks the others.
-FIRST = 2
-
 pytestmark = pytest.mark.any_word_size  # the kit checks both, whatever the option says
 
 
-def checks_of(name, samples):
-    """The checks of some samples of a primitive, and those that belong to none."""
+def checks_of(name, further):
+    """The checks of a primitive with its first sample, and the next one with other parameters; or those of the others."""
     checks = list(iter_checks(primitives[name]))
-    chosen = list(dict.fromkeys(check.case for check in checks if check.case is not None))[samples]
-    return [check for check in checks if check.case is None or check.case in chosen]
+    cases = list(dict.fromkeys(check.case for check in checks if check.case is not None))
+    others = [case for case in cases if repr(case.sample.params) != repr(cases[0].sample.params)]
+    first = [*cases[:1], *others[:1]]
+    if further:
+        return [check for check in checks if check.case is not None and check.case not in first]
+    return [check for check in checks if check.case is None or check.case in first]
 
 
 @pytest.mark.parametrize("name", PRIMITIVES)
 def test_the_rules_of_a_primitive_pass_every_check(name):
-    checks = checks_of(name, slice(FIRST))
+    checks = checks_of(name, further=False)
     assert len(checks) > len(CHECKS) // 2
     Report([check.run() for check in checks]).require()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in PRIMITIVES if len(samples_of(primitives[name])) > FIRST])
+@pytest.mark.parametrize("name", [name for name in PRIMITIVES if len(samples_of(primitives[name])) > 1])
 def test_further_samples_of_a_primitive_pass_every_check(name):
-    Report([check.run() for check in checks_of(name, slice(FIRST, None))]).require()
+    Report([check.run() for check in checks_of(name, further=True)]).require()
