@@ -26,7 +26,7 @@ pytestmark = pytest.mark.any_word_size  # the kit checks both, whatever the opti
 
 
 def checks_of(name, further):
-    """The checks of a primitive with its first sample, and the next one with other parameters; or those of the others."""
+    """The checks of a primitive with its first sample and the next one with other parameters; or with the others."""
     checks = list(iter_checks(primitives[name]))
     cases = list(dict.fromkeys(check.case for check in checks if check.case is not None))
     others = [case for case in cases if repr(case.sample.params) != repr(cases[0].sample.params)]
