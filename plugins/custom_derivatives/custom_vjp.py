@@ -194,6 +194,8 @@ class _Call(RulesOfOwner):
             )
         self.out_tree = out_tree
         residuals, self.residual_tree = tree.flatten(returned[1])
+        if wrong := [x for x in residuals if not core.valid_jaxtype(x)]:
+            raise TypeError(f"custom_vjp: {rule} must return residuals that are arrays or numbers, got {wrong[0]!r}")
         return outs, [*constants, *residuals]
 
     def backward(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
@@ -205,8 +207,7 @@ class _Call(RulesOfOwner):
         fixed = [x for _, x in sorted(self.given.fixed_with(constants).items())]
         ct = tree.unflatten(self.out_tree, cts)
         returned = self.bwd(*fixed, tree.unflatten(self.residual_tree, residuals), ct)
-        if isinstance(returned, list):
-            returned = tuple(returned)
+        returned = tuple(returned) if isinstance(returned, list) else returned
         in_tree = self.given.in_tree
         parts = tree.treedef_children(in_tree)
         if not isinstance(returned, tuple) or len(returned) != len(parts):

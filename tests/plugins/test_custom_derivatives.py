@@ -301,6 +301,10 @@ def good(x, y):
         (with_jvp(lambda p, t: (p[0], lax.convert_element_type(t[0], "int32"))), ["f32[]", "its tangent is i32[]"]),
         (with_vjp(lambda x, y: x * y, lambda r, c: (c, c)), ["must return a pair (out, residuals)"]),
         (
+            with_vjp(lambda x, y: (x * y, ("kept", x)), lambda r, c: (c, c)),
+            ["<lambda> at ", "must return residuals that are arrays or numbers, got 'kept'"],
+        ),
+        (
             with_vjp(good, lambda r, c: (c,)),
             ["one cotangent per argument, 2 in all", "<lambda> at ", "test_custom_derivatives.py:"],
         ),
