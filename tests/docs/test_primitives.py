@@ -74,6 +74,12 @@ DOCUMENTS: dict[str, dict[str, list[Sample] | str]] = {
         "only": "it shows a missing lowering",
         "wrong": "it shows how a mistake is found",
     },
+    "docs/authors/checks.md": {"wave": BY_THE_PAGE, "counted": "it shows how a mistake is found"},
+    "docs/authors/kinds.md": {
+        "extremes": "it shows a dce and a print rule, and has no rules for derivatives",
+        "hasty": "it shows a rule that returns too little",
+        "careless": "it shows how a mistake is found",
+    },
     "docs/authors/generators.md": {"jitter": BY_THE_PAGE},
     "docs/authors/programs.md": {"fixed_point": BY_THE_PAGE},
     "docs/authors/effects.md": {

@@ -41,10 +41,10 @@ def test_special_functions_have_the_values_of_jax(dtype):
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_lgamma_and_digamma_of_positive_numbers_are_those_of_jax(dtype):
-    # jax loses digits beside 1, 2 and 1.4616, and has NaN at zero.
+    # jax loses digits beside 1, 2 and 1.4616, on older processors up to 2.5, and has NaN at zero.
     def domain(*args):
         x = args[-1].astype(float)
-        return ~(x <= 0) & ~((x >= 0.75) & (x <= 2))
+        return ~(x <= 0) & ~((x >= 0.75) & (x <= 2.5))
 
     check_against_jax_at_awkward_numbers({n: CALLS[n] for n in ("lgamma", "digamma")}, dtype, domain=domain)
 
