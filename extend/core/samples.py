@@ -67,7 +67,8 @@ class Sample:
         named = isinstance(self.params, Mapping) and all(isinstance(name, str) for name in self.params)
         _require("params must be a mapping from names to values", self.params, named)
         _require("name must be a string", self.name, isinstance(self.name, str))
-        _require("rtol must be a number or None", self.rtol, isinstance(self.rtol, float | int | None))
+        from_zero = isinstance(self.rtol, float | int) and self.rtol >= 0
+        _require("rtol must be a number from 0, or None", self.rtol, self.rtol is None or from_zero)
         valid = isinstance(self.skip, Mapping) and all(
             isinstance(part, str) and part for entry in self.skip.items() for part in entry
         )

@@ -104,13 +104,14 @@ def elementwise_abstract_eval(
     """
 
     def abstract_eval(*avals: ShapedArray, **params: Any) -> ShapedArray:
+        if len(avals) != len(accepts):
+            raise TypeError(f"{name}: the number of its operands must be {len(accepts)}, got {len(avals)}")
         for i, (aval, accept) in enumerate(zip(avals, accepts, strict=True)):
             if aval.dtype not in accept:
                 which = "its argument" if len(avals) == 1 else f"argument {i}"
                 hint = accept.instead(aval.dtype)
                 raise TypeError(f"{name}: {which} must be {accept.name}, got {aval.str_short()}{hint}")
-        first = avals[0]
-        shape = first.shape
+        first, shape = avals[0], avals[0].shape
         for aval in avals[1:]:
             if same_dtype and aval.dtype != first.dtype:
                 raise TypeError(
@@ -122,9 +123,8 @@ def elementwise_abstract_eval(
                     shape = aval.shape
                 elif aval.shape:
                     shape = _joint_shape(name, shape, aval.shape, same_shape)
-        weak = all(aval.weak_type for aval in avals)
         dtype = first.dtype if out_dtype is None else out_dtype(first.dtype)
-        return ShapedArray(shape, dtype, weak)
+        return ShapedArray(shape, dtype, all(aval.weak_type for aval in avals))
 
     abstract_eval.__name__ = f"abstract_eval({name})"
     return abstract_eval

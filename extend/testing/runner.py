@@ -267,11 +267,9 @@ class Check:
         failure = Failure(self.label, run, self.case, error, kinds)
         cause, how = self.findings.add(failure)
         lines = [f"{self.primitive} ({_plugin(self.primitive) or 'no plugin'}), check {self.name!r}: {text}"]
-        place = place_of(raised)
-        if place:
+        if place := place_of(raised):
             lines.append(f"raised at {place}")
-        foreign = foreign_rule(self.primitive, raised)
-        if foreign is not None:
+        if (foreign := foreign_rule(self.primitive, raised)) is not None:
             kind, key = foreign
             provenance = rule_tables[kind].provenance[key]
             lines.append(f"look at the {kind} rule of {name_of_key(key)}, {provenance}, which raised it")
@@ -354,18 +352,16 @@ def _checks(primitive: Primitive, kinds: Collection[str] | None = None) -> Itera
     try:
         samples = samples_of(primitive)
     except Exception as error:
-        place = place_of(error)
-        at = f"\nraised at {place}" if place else ""
+        at = f"\nraised at {place}" if (place := place_of(error)) else ""
         yield Check(primitive, "samples", None, f"its samples cannot be made: {type(error).__name__}: {error}{at}")
         return
     if misnamed := _misnamed(samples):
         yield Check(primitive, "samples", None, misnamed)
         return
     if not samples:
+        who = f"{primitive} ({_plugin(primitive) or 'no plugin'})"
         hint = f"registry.samples({primitive.name}_p, Sample(args, params)) adds some"
-        yield Check(
-            primitive, "samples", None, f"{primitive} ({_plugin(primitive) or 'no plugin'}) has no samples; {hint}"
-        )
+        yield Check(primitive, "samples", None, f"{who} has no samples; {hint}")
         return
     yield Check(primitive, "samples", None)
     yield from _checks_of(primitive, samples, kinds)
@@ -409,8 +405,6 @@ def _targets(target: Primitive | str) -> list[_Target]:
     """The primitives of a plugin, and those of others that it gives rules to; or the one that is given."""
     if isinstance(target, Primitive):
         return [_Target(target)]
-    host.activate()
-    host.activate_plugin(target)
     record = host.record(target)
     kinds: dict[str, set[str]] = {}
     for rule in record.rules:
@@ -486,7 +480,7 @@ _NOTHING = (
 
 def _wanted(only: Iterable[str] | None) -> set[str]:
     known = known_checks()
-    names = set(known if only is None else only)
+    names = set(known if only is None else [only] if isinstance(only, str) else only)
     for name in sorted(names - known.keys()):
         raise ValueError(f"checks must be among {', '.join(known)}, got {name!r}{nearest(name, known)}")
     return names
@@ -542,7 +536,7 @@ def check_primitive(primitive: Primitive, /, *args: Any, **params: Any) -> Repor
 
     Raises:
       ConformanceError: a check failed; an `AssertionError` that lists all failures and has the `report`.
-      TypeError: `primitive` is not a primitive.
+      TypeError: `primitive` is not a primitive, or samples and other arguments or parameters are given.
       ValueError: `skip` of a sample names no check.
 
     >>> import numpy as np
@@ -556,7 +550,10 @@ def check_primitive(primitive: Primitive, /, *args: Any, **params: Any) -> Repor
     load_plugins()
     if not args and not params:
         return _report(_checks(primitive)).require()
-    samples = list(args) if args and all(isinstance(x, Sample) for x in args) else [Sample(args, params)]
+    are_samples = {isinstance(x, Sample) for x in args}
+    if True in are_samples and (params or False in are_samples):
+        raise TypeError("check_primitive: args must be Samples alone, or arguments and parameters of the primitive")
+    samples = list(args) if True in are_samples else [Sample(args, params)]
     if misnamed := _misnamed(samples):
         raise ValueError(f"check_primitive: {misnamed}")
     return _report(_checks_of(primitive, samples)).require()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import primax as px
 from primax.extend import core, define_primitive, derive
 from primax.extend.core import primitives
 from primax.extend.host.contributions import sample_sources
@@ -81,7 +82,8 @@ def test_the_primitives_of_primax_refuse_where_they_are_evaluated(name: str) -> 
         ({"args": X}, "args must be a list or a tuple of arguments, got array"),
         ({"params": [1]}, "params must be a mapping from names to values, got [1]"),
         ({"name": 3}, "name must be a string, got 3"),
-        ({"rtol": "a"}, "rtol must be a number or None, got 'a'"),
+        ({"rtol": "a"}, "rtol must be a number from 0, or None, got 'a'"),
+        ({"rtol": -1e-3}, "rtol must be a number from 0, or None, got -0.001"),
         ({"skip": ["jvp"]}, "skip must be a mapping from names of checks to reasons, got ['jvp']"),
         ({"skip": {"jvp": ""}}, "skip must be a mapping from names of checks to reasons"),
         ({"constant": [1]}, "constant must be positions among 1 arguments, got [1]"),
@@ -125,6 +127,23 @@ def test_samples_that_cannot_be_used_are_told_of(source: Any, said: str) -> None
 def test_check_primitive_refuses_names_that_are_no_checks() -> None:
     with pytest.raises(ValueError, match="check_primitive: skip of a sample must name checks, got 'jpv'"):
         check_primitive(_blend(core.Primitive), Sample([X, X], skip={"jpv": "why"}))
+
+
+def test_check_primitive_takes_samples_or_arguments() -> None:
+    for args, params in (([Sample([X, X]), X], {}), ([Sample([X, X])], {"axis": 0})):
+        with pytest.raises(TypeError, match="check_primitive: args must be Samples alone, or arguments and parameters"):
+            check_primitive(_blend(core.Primitive), *args, **params)
+
+
+def test_a_name_of_a_check_stands_for_a_list_of_it() -> None:
+    assert {check.name for check in iter_checks(primitives.sin_p, only="jvp")} == {"jvp"}
+
+
+@pytest.mark.parametrize("count", [0, 2, 4])
+def test_elementwise_primitives_say_how_many_operands_they_take(count: int) -> None:
+    for bind in (primitives.sin_p.bind, px.jit(primitives.sin_p.bind)):
+        with pytest.raises(TypeError, match=f"sin: the number of its operands must be 1, got {count}"):
+            bind(*[X] * count)
 
 
 def test_a_reference_that_returns_nothing_is_told_of() -> None:
