@@ -6,6 +6,7 @@ from typing import Any
 
 from primax.core import config, rules
 from primax.core.cache_keys import params_key
+from primax.core.call_errors import refuse_call
 from primax.core.diagnostics import add_rule_note
 from primax.core.errors import MissingRuleError
 from primax.core.host_values import from_host
@@ -44,16 +45,17 @@ class ImplTrace(Trace):
         impl = _functions.get(primitive) or rules.impl_rules.get_or_load(primitive)
         if impl is None:
             return self.without_impl(primitive, args, params)
-        check = None
         external = _has_external_rule[primitive]
-        if external or config.check_rules.value:
-            check = rule_check(primitive, args, params, key)
+        checked = external or config.check_rules.value
+        check = rule_check(primitive, args, params, key) if checked else None
         before = thread.trace
         if before is not self:
             enter(self)
         try:
             out = impl(*args, **params)
         except Exception as error:
+            if isinstance(error, TypeError):
+                refuse_call(primitive, impl, args, params)
             add_rule_note(error, rules.impl_rules, primitive)
             raise
         finally:

@@ -66,3 +66,24 @@ def test_an_error_of_a_rule_names_the_rule() -> None:
 def test_without_an_impl_rule_there_is_no_result() -> None:
     with pytest.raises(MissingRuleError, match="of_test"):
         evaluated(Primitive("of_test"), X)
+
+
+@pytest.mark.parametrize(
+    "operands, params, said",
+    [
+        (2, {"scale": 2}, "it must be given 1 operand by position, and parameters by name, got 2"),
+        (1, {}, "parameter scale must be given"),
+        (1, {"scale": 2, "other": 3}, "parameters must be among scale, got other"),
+    ],
+)
+def test_a_wrong_call_is_refused_by_the_signature_of_the_impl_rule(
+    operands: int, params: dict[str, Any], said: str
+) -> None:
+    p = primitive(lambda x, *, scale: scale * x)
+    with pytest.raises(TypeError, match=f"of_test: {said}"):
+        evaluated(p, *[X] * operands, **params)
+
+
+def test_an_error_inside_an_impl_rule_is_its_own() -> None:
+    with pytest.raises(TypeError, match="unsupported operand"):
+        evaluated(primitive(lambda x, *, scale: x + object()), X, scale=3)
