@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from primax.core import rules
 from primax.core.arguments import nearest
 
 
@@ -17,14 +17,14 @@ def refuse_call(primitive: Any, rule: Any, args: Sequence[Any], params: Mapping[
       TypeError: there is such an operand or parameter.
     """
     try:
-        signature = inspect.signature(rules.written(rule))
+        # A derived rule refers to the function that it is derived from; `inspect` reads partials and objects itself.
+        signature = inspect.signature(rule if isinstance(rule, partial) else getattr(rule, "func", rule))
     except (TypeError, ValueError):
         return
     try:
         signature.bind(*args, **params)
     except TypeError:
-        reason = _mismatch(signature, args, params)
-        if reason:
+        if reason := _mismatch(signature, args, params):
             raise TypeError(f"{primitive}: {reason}") from None
 
 

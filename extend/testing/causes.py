@@ -126,7 +126,7 @@ class Findings:
 def _by_experiment(failure: Failure) -> tuple[str, ...]:
     """The kinds of rules to look at; first the one whose repair lets the check pass.
 
-    Rules that every program uses, but which it can do without, may be wrong in any check.
+    A wrong `dce` or `partial_eval_jaxpr` rule can make any check fail, and every program can do without them.
     """
     kinds = [kind for kind in failure.kinds if failure.case.has(kind) or kind == "lowering"]
     kinds += [kind for kind in ("dce", "partial_eval_jaxpr") if failure.case.has(kind) and kind not in kinds]

@@ -424,7 +424,7 @@ def iter_checks(*targets: Any, only: Iterable[str] | None = None) -> Iterator[Ch
 
     Args:
       targets: names of plugins, primitives, or lists of them.
-      only: names of checks; by default all.
+      only: names of checks, or one name; by default all.
 
     Raises:
       PluginError: a plugin does not exist or is not active.
@@ -491,7 +491,7 @@ def check_plugin(name: str, *, only: Iterable[str] | None = None, progress: Prog
 
     Args:
       name: the plugin's name.
-      only: names of checks; by default all.
+      only: names of checks, or one name; by default all.
       progress: a function that is called with each outcome.
 
     Returns:
@@ -564,7 +564,7 @@ def conformance(*targets: Any, only: Iterable[str] | None = None) -> Callable[..
 
     Args:
       targets: names of plugins, primitives, or lists of them.
-      only: names of checks; by default all.
+      only: names of checks, or one name; by default all.
 
     Examples:
       >>> from primax.extend.core.primitives import neg_p
@@ -573,7 +573,7 @@ def conformance(*targets: Any, only: Iterable[str] | None = None) -> Callable[..
       >>> callable(test_rules)
       True
     """
-    chosen = None if only is None else tuple(only)
+    chosen = only if only is None or isinstance(only, str) else tuple(only)
 
     def test(primax_check: Check) -> None:
         __tracebackhide__ = True

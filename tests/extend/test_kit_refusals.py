@@ -12,7 +12,7 @@ import primax as px
 from primax.extend import core, define_primitive, derive
 from primax.extend.core import primitives
 from primax.extend.host.contributions import sample_sources
-from primax.extend.testing import Outcome, Sample, check_primitive, iter_checks
+from primax.extend.testing import Outcome, Sample, check_primitive, conformance, iter_checks
 
 X = np.float32([0.3, -1.2])
 
@@ -137,6 +137,8 @@ def test_check_primitive_takes_samples_or_arguments() -> None:
 
 def test_a_name_of_a_check_stands_for_a_list_of_it() -> None:
     assert {check.name for check in iter_checks(primitives.sin_p, only="jvp")} == {"jvp"}
+    checks = conformance(primitives.sin_p, only="jvp").primax_checks()  # type: ignore[attr-defined]
+    assert {check.name for check in checks} == {"jvp"}
 
 
 @pytest.mark.parametrize("count", [0, 2, 4])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,18 @@ def test_a_wrong_call_is_refused_by_the_signature_of_the_impl_rule(
         evaluated(p, *[X] * operands, **params)
 
 
-def test_an_error_inside_an_impl_rule_is_its_own() -> None:
+class Scaled:
+    def __call__(self, x: Any, *, scale: Any) -> Any:
+        return x + scale
+
+
+@pytest.mark.parametrize(
+    "impl",
+    [Scaled(), Scaled().__call__, partial(lambda first, x, *, scale: x + scale, 3)],
+    ids=["object", "method", "partial"],
+)
+def test_an_error_inside_an_impl_rule_is_its_own(impl: Any) -> None:
     with pytest.raises(TypeError, match="unsupported operand"):
-        evaluated(primitive(lambda x, *, scale: x + object()), X, scale=3)
+        evaluated(primitive(impl), X, scale=object())
+    with pytest.raises(TypeError, match="of_test: it must be given 1 operand by position"):
+        evaluated(primitive(impl), X, X, scale=2)
