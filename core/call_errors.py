@@ -1,4 +1,4 @@
-"""Error messages for wrong calls of a primitive, by the signature of its type rule."""
+"""Error messages for wrong calls of a primitive, by the signature of one of its rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from primax.core.arguments import nearest
 
 
 def refuse_call(primitive: Any, rule: Any, args: Sequence[Any], params: Mapping[str, Any]) -> None:
-    """Raise an error that names a missing or superfluous operand or parameter, if a type rule failed for this reason.
+    """Raise an error that names a missing or superfluous operand or parameter, if a rule failed for this reason.
 
     Raises:
       TypeError: there is such an operand or parameter.

@@ -14,7 +14,7 @@ from primax.extend import core, dtypes
 from primax.extend.core import tree
 from primax.extend.interpreters import ad
 from primax.extend.provisional import runtime
-from primax.extend.provisional.arguments import RuleName, name_of, wraps
+from primax.extend.provisional.arguments import RuleName, name_of, shorten, wraps
 from primax.extend.provisional.avals import ALL_BUT_SHAPE_AND_DTYPE, is_void, same_type
 from primax.extend.provisional.derivatives import as_leaf, from_leaf
 from primax.plugins.custom_derivatives.arguments import (
@@ -195,7 +195,7 @@ class _Call(RulesOfOwner):
         self.out_tree = out_tree
         residuals, self.residual_tree = tree.flatten(returned[1])
         if wrong := [x for x in residuals if not core.valid_jaxtype(x)]:
-            raise TypeError(f"custom_vjp: {rule} must return residuals that are arrays or numbers, got {wrong[0]!r}")
+            raise TypeError(f"custom_vjp: {rule} must return residuals that are arrays or numbers, got {shorten(wrong[0])}")
         return outs, [*constants, *residuals]
 
     def backward(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
