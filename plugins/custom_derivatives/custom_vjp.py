@@ -194,8 +194,8 @@ class _Call(RulesOfOwner):
             )
         self.out_tree = out_tree
         residuals, self.residual_tree = tree.flatten(returned[1])
-        if wrong := [x for x in residuals if not core.valid_jaxtype(x)]:
-            raise TypeError(f"custom_vjp: {rule} must return residuals that are arrays or numbers, got {shorten(wrong[0])}")
+        if wrong := [shorten(x) for x in residuals if not core.valid_jaxtype(x)]:
+            raise TypeError(f"custom_vjp: {rule} must return residuals that are arrays or numbers, got {wrong[0]}")
         return outs, [*constants, *residuals]
 
     def backward(self, residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
